@@ -14,6 +14,8 @@
 enum { SVR = 0x0f, LVT_THERMAL = 0x33, LVT_LINT0 = 0x35 };
 #define ICR_ASSERT BIT(14) /* as in apic.c; delivery mode 0 is fixed */
 
+static PERCPU u32 lint[2]; /* of a closed CPU: these entries of the LVT as the LWK had them */
+
 bool guest_apic_nmi(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -31,7 +33,7 @@ void host_apic_give(void)
 	host_interrupt_window();
 	cpu->closed = true;
 	cpu->nmi_foreign = cpu->nmi_unclaimed = false;
-	apic_give(cpu->lint);
+	apic_give(cpu_own(cpu, lint));
 	/* What somebody has armed before. */
 	timer_run_due();
 }
@@ -47,7 +49,7 @@ void host_apic_reset(void)
 static void restore_lvt(void)
 {
 	for (unsigned i = 0; i < 2; i++)
-		host_wrmsr(MSR_X2APIC_FIRST + LVT_LINT0 + i, this_cpu()->lint[i]);
+		host_wrmsr(MSR_X2APIC_FIRST + LVT_LINT0 + i, cpu_own(this_cpu(), lint)[i]);
 	if (apic_thermal)
 		host_wrmsr(MSR_X2APIC_FIRST + LVT_THERMAL, apic_thermal);
 }

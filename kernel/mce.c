@@ -24,6 +24,8 @@
 #define MCG_WHERE (MCG_STATUS_RIPV | MCG_STATUS_EIPV)
 
 static u64 corrected, uncorrected; /* atomic */
+static PERCPU u64 looked;      /* TSC; 0: not yet; only its CPU touches it */
+static PERCPU u64 failed_page; /* host_failed_page() */
 
 struct mce_kind mce_kind_of(u64 cap)
 {
@@ -206,15 +208,15 @@ void mce_look_now(void)
 
 void mce_look(void)
 {
-	struct cpu *cpu = this_cpu();
-	u64 now = rdtsc();
+	u64 now = rdtsc(), last;
 
 	memory_lost_tell();
-	if (likely(cpu->mce_looked && now - cpu->mce_looked < LOOK_SECONDS * 1000 * host_tsc_khz()))
+	last = cpu_own(this_cpu(), looked);
+	if (likely(last && now - last < LOOK_SECONDS * 1000 * host_tsc_khz()))
 		return;
-	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && !cpu->mce_looked)
+	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && !last)
 		corrected_begin();
-	cpu->mce_looked = now;
+	cpu_own(this_cpu(), looked) = now;
 	mce_look_now();
 }
 
@@ -261,7 +263,7 @@ enum mc_outcome mce_taken(enum mc_place place)
 		return MC_STOPS;
 	}
 	if (worst == MCE_USED && place == MC_IN_ACCESS)
-		cpu->failed_page = look.used & ~(PAGE_SIZE - 1);
+		cpu_own(cpu, failed_page) = look.used & ~(PAGE_SIZE - 1);
 	else if (worst >= MCE_USED)
 		cpu->work->fault(cpu->work, HOST_MACHINE_CHECK, look.used);
 	/* From here on another one does not shut the CPU down. */
@@ -271,7 +273,7 @@ enum mc_outcome mce_taken(enum mc_place place)
 
 u64 host_failed_page(void)
 {
-	return this_cpu()->failed_page;
+	return cpu_own(this_cpu(), failed_page);
 }
 
 u64 host_machine_checks(u64 *lost)

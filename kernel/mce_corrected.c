@@ -21,6 +21,9 @@
 #define PERIOD_SECONDS 60
 #define STORM 16 /* interrupts in a period: then the timer is enough */
 
+static PERCPU struct host_timer minute;
+static PERCPU unsigned storm; /* interrupts since it was due */
+
 static const char *const ways[] = {
 	[MCE_BY_TIME] = "", [MCE_BY_CMCI] = " and at CMCI", [MCE_BY_THRESHOLD] = " and at the threshold interrupt",
 };
@@ -37,7 +40,7 @@ static enum mce_way own_way(u64 *cap, struct mce_kind *kind)
 static void arm(void)
 {
 	const struct cpu *cpu = this_cpu();
-	u8 vector = cpu->corrected_storm < STORM ? VECTOR_CORRECTED : 0;
+	u8 vector = cpu_own(cpu, storm) < STORM ? VECTOR_CORRECTED : 0;
 	struct mce_kind kind;
 	u64 cap;
 	enum mce_way way = own_way(&cap, &kind);
@@ -63,7 +66,7 @@ static void interrupt(void *)
 {
 	mce_look_now();
 	/* A counter of AMD's begins anew; and who interrupts too often is masked. */
-	this_cpu()->corrected_storm++;
+	cpu_own(this_cpu(), storm)++;
 	arm();
 }
 
@@ -78,7 +81,7 @@ static void set_timer(struct host_timer *timer)
 static void look(struct host_timer *timer)
 {
 	mce_look_now();
-	this_cpu()->corrected_storm = 0;
+	cpu_own(this_cpu(), storm) = 0;
 	arm();
 	set_timer(timer);
 }
@@ -89,10 +92,10 @@ void corrected_begin(void)
 
 	if (!cmdline_of_boot()->corrected_in_time)
 		return;
-	cpu->corrected_timer.fn = look;
+	cpu_own(cpu, minute).fn = look;
 	trap_set_handler(VECTOR_CORRECTED, interrupt, NULL);
 	arm();
-	set_timer(&cpu->corrected_timer);
+	set_timer(&cpu_own(cpu, minute));
 }
 
 void corrected_tell(void)

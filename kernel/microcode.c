@@ -17,6 +17,7 @@
 static struct microcode update;      /* the boot CPU's choice */
 static struct microcode_cpu like;    /* for CPUs like this */
 static struct span update_name;
+static PERCPU u32 revision; /* that the CPU has */
 
 static struct microcode_cpu this_kind(void)
 {
@@ -120,7 +121,7 @@ void microcode_init(const struct bootinfo *bi)
 			printk_error("%.*s: the CPU does not take revision %#x, it has %#x", NAME(update_name),
 				     update.revision, now);
 	}
-	this_cpu()->microcode = now;
+	cpu_own(this_cpu(), revision) = now;
 }
 
 void microcode_init_cpu(void)
@@ -128,15 +129,15 @@ void microcode_init_cpu(void)
 	struct microcode_cpu kind = this_kind();
 	bool same = kind.vendor == like.vendor && kind.signature == like.signature && kind.platform == like.platform;
 
-	this_cpu()->microcode = same ? load() : microcode_revision(kind.vendor);
+	cpu_own(this_cpu(), revision) = same ? load() : microcode_revision(kind.vendor);
 }
 
 void microcode_tell(void)
 {
-	u32 boot = this_cpu()->microcode;
+	u32 boot = cpu_own(this_cpu(), revision);
 
 	for (unsigned i = 0; i < host_cpu_count(); i++)
-		if (cpu_get(i)->microcode != boot)
+		if (cpu_own(cpu_get(i), revision) != boot)
 			printk_error("CPU %u: microcode revision %#x, the boot CPU's is %#x: reports may not hold for both",
-				     i, cpu_get(i)->microcode, boot);
+				     i, cpu_own(cpu_get(i), revision), boot);
 }

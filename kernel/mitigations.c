@@ -14,6 +14,9 @@
 #define THUNK_SIZE 32
 #define THUNK_PLAIN 24 /* where its plain jump is */
 
+static PERCPU struct mitigations decided; /* constant once the CPU is online */
+static PERCPU u32 not_done;           /* what mitigate= wants and the CPU cannot do */
+
 /* A register that has none of these bits, or faults, is one of an emulator or of a hypervisor below, which sees to it. */
 static void set_up(const struct mitigations *m)
 {
@@ -62,17 +65,17 @@ static void choose_thunks(struct mitigations *m)
 void mitigations_init_cpu(void)
 {
 	struct mitigation_input in = { .read_cpuid = cpuid, .microcode = microcode_revision(cpu_features.vendor) };
-	struct cpu *cpu = this_cpu();
+	struct mitigations *m = &cpu_own(this_cpu(), decided);
 	struct cpuid_regs r = { 0 };
 
 	if (cpu_features.max_basic >= 7)
 		cpuid(7, 0, &r);
 	if (r.edx & BIT(29))
 		(void)host_rdmsr(MSR_ARCH_CAPABILITIES, &in.arch_capabilities);
-	mitigations_decide(&in, &cpu->mitigations);
-	cpu->not_forced = mitigations_force(&cpu->mitigations, cmdline_of_boot()->mitigate, cmdline_of_boot()->mitigate_off);
-	choose_thunks(&cpu->mitigations);
-	set_up(&cpu->mitigations);
+	mitigations_decide(&in, m);
+	cpu_own(this_cpu(), not_done) = mitigations_force(m, cmdline_of_boot()->mitigate, cmdline_of_boot()->mitigate_off);
+	choose_thunks(m);
+	set_up(m);
 }
 
 /* The CPU that is vulnerable, or else one that is affected. */
@@ -84,10 +87,10 @@ static bool worst_line(enum cpu_bug bug, char *line, size_t size, bool *affected
 	*affected = false;
 	for (unsigned i = host_cpu_count(); i-- && !vulnerable;) {
 		cpu = cpu_get(i);
-		if (*affected && !(cpu->mitigations.affected & BIT(bug)))
+		if (*affected && !(cpu_own(cpu, decided).affected & BIT(bug)))
 			continue;
-		*affected = cpu->mitigations.affected & BIT(bug);
-		vulnerable = mitigation_line(&cpu->mitigations, bug, cmdline_of_boot()->mitigate_off, line, size);
+		*affected = cpu_own(cpu, decided).affected & BIT(bug);
+		vulnerable = mitigation_line(&cpu_own(cpu, decided), bug, cmdline_of_boot()->mitigate_off, line, size);
 	}
 	return vulnerable;
 }
@@ -105,7 +108,7 @@ void mitigations_tell(void)
 			printk("%s", line);
 	}
 	for (unsigned i = 0; i < host_cpu_count(); i++)
-		not_forced |= cpu_get(i)->not_forced;
+		not_forced |= cpu_own(cpu_get(i), not_done);
 	if (not_forced)
 		printk_error("command line: mitigate=: a CPU cannot do %s: left out there", mitigation_name(not_forced));
 }
@@ -123,7 +126,7 @@ void host_mitigations_report(void (*say)(const char *fmt, ...))
 
 struct host_mitigations host_mitigations(unsigned cpu)
 {
-	const struct mitigations *m = &cpu_get(cpu)->mitigations;
+	const struct mitigations *m = &cpu_own(cpu_get(cpu), decided);
 
 	return (struct host_mitigations){ m->flags, m->spec_ctrl };
 }

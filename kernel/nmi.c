@@ -21,6 +21,9 @@
 #define NMI_SC_CLEAR_SERR BIT(2)
 #define NMI_SC_KEPT 0x03u /* timer gate and speaker */
 
+static PERCPU bool noted; /* an NMI was taken that nmi_look() has not yet looked into; the CPU and its NMI handler */
+static PERCPU u64 stray;  /* NMIs without a cause that could still be seen */
+
 /* Do NMIs of devices come to it? */
 #define has_devices(cpu) ((cpu)->id == 0 || (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) && (cpu)->nmi_devices))
 
@@ -66,7 +69,7 @@ void nmi_taken(void)
 		cpu->nmi_foreign = true;
 	/* The device's NMI may have met a kick's: the word of a CPU that has some says nothing. */
 	if (has_devices(cpu) || !kicked || unclaimed) {
-		cpu->nmi_noted = true;
+		cpu_own(cpu, noted) = true;
 		__atomic_store_n(&cpu->kick, 1, __ATOMIC_RELAXED);
 	}
 }
@@ -132,10 +135,10 @@ void nmi_look(void)
 	struct cpu *cpu = this_cpu();
 	bool unclaimed;
 
-	if (likely(!cpu->nmi_noted))
+	if (likely(!cpu_own(cpu, noted)))
 		return;
 	/* An NMI from here on is noted again. */
-	__atomic_store_n(&cpu->nmi_noted, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&cpu_own(cpu, noted), false, __ATOMIC_SEQ_CST);
 	unclaimed = IS_ENABLED(CONFIG_MACHINE_CHECKS) && __atomic_exchange_n(&cpu->nmi_unclaimed, false, __ATOMIC_SEQ_CST);
 	if (has_devices(cpu) && (devices(cpu->id) || (!IS_ENABLED(CONFIG_MACHINE_CHECKS) && port_61()))) {
 		/* Those that came meanwhile, too. */
@@ -155,5 +158,5 @@ void nmi_look(void)
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unclaimed && platform(cpu, true))
 		return;
 	/* A kick whose word was seen before its NMI came, a device's when another CPU served it, or nobody's. */
-	cpu->nmi_stray++;
+	cpu_own(cpu, stray)++;
 }

@@ -3,15 +3,23 @@
  * Per-CPU data. Each CPU's GS base holds the address of its struct cpu; the
  * guest's GS base is switched by the backends. KERNEL_GS_BASE is never used:
  * it holds the guest's value.
+ *
+ * In struct cpu is what several files know of a CPU. What one file alone keeps
+ * of each is a variable of that file:
+ *
+ *	static PERCPU u64 looked;
+ *	cpu_own(cpu, looked) = now;
+ *
+ * They are 0 when the CPU's record is made, the boot CPU's with the image. No
+ * memory is behind their names: margay.lds gives them addresses from CPU_OWN_AT
+ * on, which are where they lie in a struct cpu. So an access is what one to a
+ * member is, a load or a store with a constant displacement.
  */
 #ifndef KERNEL_PERCPU_H
 #define KERNEL_PERCPU_H
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/desc.h"
-#include "arch/x86_64/cpu/mitigations.h"
-#include "arch/x86_64/cpu/power.h"
-
 
 #define CPU_STACK_SIZE KIB(32)
 #define CPU_IST_SIZE KIB(8)
@@ -21,6 +29,9 @@
 struct cpu_stack {
 	u64 bottom, top;
 };
+
+#define CPU_OWN_AT 512   /* as in margay.lds, which also sees to it that all fit */
+#define CPU_OWN_SIZE 512
 
 struct cpu {
 	struct cpu *self;        /* at GS:0 */
@@ -33,12 +44,9 @@ struct cpu {
 	u32 kick;                /* not 0: somebody wants this CPU to look; set by any, cleared by this CPU; atomic */
 	struct host_work *work;  /* current or next work item; atomic, owned by the CPU until it is NULL again */
 	bool working;            /* inside an item's run(); only this CPU touches it */
-	struct host_work *next_work; /* what follows it; atomic, set by any where it is NULL, cleared by this CPU */
 	s64 tsc_ahead;           /* of the boot CPU's TSC, as measured when it started; 0 where they are one clock */
 	struct host_timer *timers; /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
-	u64 alarm;               /* when to kick it, by the boot CPU's TSC; 0: not; kernel/time/alarm.c's */
-	bool nmi_noted;          /* an NMI was taken that nmi_look() has not yet looked into; this CPU and its NMI handler */
 	bool nmi_devices;        /* with CONSOLE_FOLLOWS: a device's NMIs come here, though it is not the boot CPU; atomic */
 	bool kick_due;           /* a kick's NMI is under way; set by any, cleared by the NMI handler; atomic */
 	bool nmi_foreign;        /* an NMI was taken that no kick had sent; this CPU and its NMI handler */
@@ -49,21 +57,25 @@ struct cpu {
 		u32 come;        /* of these, or that will come no more; the NMI handler's, as the rest */
 		struct { u64 at; u32 sent; } mark[2]; /* how many were sent then: at the NMI before, and some time before */
 	} kicks;
-	u64 mce_looked;          /* TSC; 0: not yet; only this CPU touches it */
-	u64 failed_page;         /* host_failed_page() */
-	struct host_timer corrected_timer; /* kernel/mce_corrected.c's, with CORRECTED_ERRORS */
-	unsigned corrected_storm; /* interrupts since it was due */
-	u64 *account;            /* what kernel/memory/account.c counts this CPU's pages into, or NULL */
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
-	u64 nmi_stray;           /* of these, without a cause that could still be seen */
-	struct mitigations mitigations; /* its own, constant once it is online */
-	struct power power;      /* what its clock was set to; valid with CPU_POWER */
-	u32 microcode;           /* revision that it has; valid with MICROCODE */
-	u32 not_forced;          /* what mitigate= wants and this CPU cannot do */
-	u32 lint[2];             /* of a CPU that is closed: these entries of the LVT as the LWK had them */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
-	struct cpu_desc desc;
+	u8 own[CPU_OWN_SIZE] __attribute__((aligned(CPU_OWN_AT))); /* of cpu_own() */
 };
+static_assert(offsetof(struct cpu, own) == CPU_OWN_AT, "margay.lds puts the variables of PERCPU there");
+
+/* Before the type: a variable of each CPU. It has no value of its own, so there is nothing to set it to. */
+#define PERCPU __section("percpu,\"aw\",@nobits#")
+
+#if __STDC_HOSTED__
+/* In a program of the build host it has an address like any other. */
+extern u8 __start_percpu[];
+#define CPU_OWN_PLACE(variable) ((uintptr_t)&(variable) - (uintptr_t)__start_percpu + CPU_OWN_AT)
+#else
+#define CPU_OWN_PLACE(variable) ((uintptr_t)&(variable))
+#endif
+
+/* A CPU's variable of this file. */
+#define cpu_own(cpu, variable) (*(typeof(variable) *)((uintptr_t)(cpu) + CPU_OWN_PLACE(variable)))
 
 /* The calling CPU. */
 static inline struct cpu *this_cpu(void)

@@ -21,11 +21,13 @@
 /* Of sleep, from which on it is worth the deepest state: Intel's C6 pays off after 0.6 to 1 ms (Linux, intel_idle). */
 #define DEEP_MS 1
 
+static PERCPU struct host_work *next_work; /* what follows its item; atomic, set by any where it is NULL, cleared by its CPU */
+
 static bool set_next(struct cpu *cpu, struct host_work *work)
 {
 	struct host_work *none = NULL;
 
-	return __atomic_compare_exchange_n(&cpu->next_work, &none, work, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&cpu_own(cpu, next_work), &none, work, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 int host_cpu_assign(unsigned id, struct host_work *work)
@@ -109,12 +111,12 @@ void host_cpu_wait(void)
 /* What is behind the item that has ended, NULL: none, becomes the CPU's. False: it has nothing to do now. */
 static bool move_on(struct cpu *cpu, struct host_work *ended)
 {
-	struct host_work *next = __atomic_load_n(&cpu->next_work, __ATOMIC_ACQUIRE);
+	struct host_work *next = __atomic_load_n(&cpu_own(cpu, next_work), __ATOMIC_ACQUIRE);
 
 	if (!__atomic_compare_exchange_n(&cpu->work, &ended, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return true;
 	if (next)
-		__atomic_store_n(&cpu->next_work, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&cpu_own(cpu, next_work), NULL, __ATOMIC_RELEASE);
 	return next;
 }
 

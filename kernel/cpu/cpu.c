@@ -15,12 +15,13 @@
 static struct cpu boot_cpu;
 static struct cpu *cpus[MADT_MAX_CPUS]; /* by index; the others' pages are on their own nodes */
 static unsigned nr_cpus = 1;
+static PERCPU struct cpu_desc desc;
 
 static_assert(sizeof(struct cpu) <= PAGE_SIZE, "one page each");
 
 void cpu_load(struct cpu *cpu)
 {
-	desc_load(&cpu->desc, (u64)cpu);
+	desc_load(&cpu_own(cpu, desc), (u64)cpu);
 	trap_load();
 }
 
@@ -111,7 +112,7 @@ int cpu_alloc_stacks(struct cpu *cpu)
 		cpu->stack[i].top = (u64)stack_map(virt_to_phys(pages), size);
 		cpu->stack[i].bottom = cpu->stack[i].top - size;
 		if (i)
-			desc_set_ist(&cpu->desc, (enum ist)(i - 1), cpu->stack[i].top);
+			desc_set_ist(&cpu_own(cpu, desc), (enum ist)(i - 1), cpu->stack[i].top);
 	}
 	return 0;
 }

@@ -12,8 +12,9 @@
 
 #define FS_PER_MS 1000000000000ull
 
-static struct spinlock lock; /* guards the comparator and each CPU's `alarm` */
+static struct spinlock lock; /* guards the comparator and `due` */
 static bool works;           /* constant after boot */
+static PERCPU u64 due;       /* when to kick the CPU, by the boot CPU's TSC; 0: not */
 
 /* The boot CPU's TSC, on which all CPUs agree. */
 static u64 now(void)
@@ -26,7 +27,7 @@ static void program(void)
 	u64 first = 0, t = now(), ms;
 
 	for (unsigned i = 0; i < host_cpu_count(); i++) {
-		u64 alarm = cpu_get(i)->alarm;
+		u64 alarm = cpu_own(cpu_get(i), due);
 
 		if (alarm && (!first || alarm < first))
 			first = alarm;
@@ -46,7 +47,7 @@ bool alarm_look(void)
 	spin_lock(&lock);
 	asked = hpet_alarm_asked();
 	for (unsigned i = 0; asked && i < host_cpu_count(); i++) {
-		u64 *alarm = &cpu_get(i)->alarm;
+		u64 *alarm = &cpu_own(cpu_get(i), due);
 
 		if (!*alarm || *alarm > now())
 			continue;
@@ -68,8 +69,8 @@ void alarm_set(u64 deadline)
 	if (!works)
 		return;
 	spin_lock(&lock);
-	if (cpu->alarm != alarm) {
-		cpu->alarm = alarm;
+	if (cpu_own(cpu, due) != alarm) {
+		cpu_own(cpu, due) = alarm;
 		program();
 	}
 	spin_unlock(&lock);

@@ -279,7 +279,7 @@ static void none(void)
 	cpus[0].closed = true;
 	alarm_set(m.tsc + 1000);
 	ticks(100000);
-	assert_false(cpus[0].alarm);
+	assert_false(cpu_own(&cpus[0], due));
 }
 
 /* What firmware has left of a comparator is not kept, but what cannot be written. */
@@ -381,7 +381,7 @@ static void test_one(void **)
 	self = 1;
 	deadline = m.tsc + 30ull * KHZ * 1000;
 	host_timer_arm(&t, deadline);
-	assert_int_equal(cpus[1].alarm, deadline | 1);
+	assert_int_equal(cpu_own(&cpus[1], due), deadline | 1);
 	assert_false(apic_armed);
 	/* 2^31 ticks of 10 ns are 21 s: one NMI on the way; whoever comes to a window before, it is not the alarm's. */
 	ticks(2000000000);
@@ -395,7 +395,7 @@ static void test_one(void **)
 	assert_true(boot_window() && kicked[1]);
 	assert_in_range(m.tsc, deadline, deadline + KHZ);
 	assert_int_equal(window(1), 1);
-	assert_true(!cpus[1].alarm && !(m.config[0] & 4) && kicked[1] == 1 && !kicked[0] && !kicked[2]);
+	assert_true(!cpu_own(&cpus[1], due) && !(m.config[0] & 4) && kicked[1] == 1 && !kicked[0] && !kicked[2]);
 	m.nmis = 0;
 	ticks(BIT(32) - 2);
 	assert_true(!m.nmis && !boot_window());
@@ -459,7 +459,7 @@ static void test_slow(void **)
 			ticks(1000);
 		}
 		assert_true(boot_window());
-		assert_false(cpus[2].alarm);
+		assert_false(cpu_own(&cpus[2], due));
 	}
 	assert_int_equal(kicked[2], 82);
 }
@@ -475,7 +475,7 @@ static void test_race(void **)
 	self = 2;
 	alarm_set(m.tsc + 1000ull * KHZ);
 	assert_true(boot_window());
-	assert_true(kicked[1] || cpus[1].alarm);
+	assert_true(kicked[1] || cpu_own(&cpus[1], due));
 	while (!kicked[1]) {
 		wait_nmi();
 		assert_true(boot_window());
@@ -541,14 +541,14 @@ static void test_early(void **)
 
 	self = 1;
 	host_timer_arm(&t, m.tsc + KHZ);
-	cpus[1].alarm = 0;
+	cpu_own(&cpus[1], due) = 0;
 	assert_int_equal(window(1), 0);
-	assert_int_equal(cpus[1].alarm, t.deadline | 1);
+	assert_int_equal(cpu_own(&cpus[1], due), t.deadline | 1);
 	/* With its own APIC again it uses that. */
 	alarm_set(0);
 	cpus[1].closed = false;
 	timer_run_due();
-	assert_true(apic_armed == 1 && !cpus[1].alarm);
+	assert_true(apic_armed == 1 && !cpu_own(&cpus[1], due));
 	host_timer_cancel(&t);
 }
 

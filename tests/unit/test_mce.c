@@ -419,7 +419,7 @@ static void test_access(void **)
 		bank[1].address = 0xa123;
 		bank[1].misc = table[i].misc;
 		mcg_status = table[i].mcg_status;
-		this.failed_page = 0;
+		cpu_own(&this, failed_page) = 0;
 		assert_int_equal(mce_taken(MC_IN_ACCESS), table[i].outcome);
 		assert_int_equal(host_failed_page(), table[i].outcome == MC_ACCESS_FAILS ? 0xa000 : 0);
 		assert_true(!ended && !firmware_asked);

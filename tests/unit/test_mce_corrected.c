@@ -95,7 +95,7 @@ void trap_set_handler(u8 vector, irq_handler fn, void *)
 
 void host_timer_arm(struct host_timer *timer, u64 deadline)
 {
-	assert_ptr_equal(timer, &this.corrected_timer);
+	assert_ptr_equal(timer, &cpu_own(&this, minute));
 	timer->deadline = deadline;
 }
 
@@ -140,7 +140,7 @@ static void test_not_asked(void **)
 	words.corrected_in_time = false;
 	cap = BANKS | BIT(10) | BIT(24);
 	corrected_begin();
-	assert_true(!this.corrected_timer.deadline && !this.corrected_timer.fn && !handler && cmci == ~0u && !looks);
+	assert_true(!cpu_own(&this, minute).deadline && !cpu_own(&this, minute).fn && !handler && cmci == ~0u && !looks);
 	for (unsigned i = 0; i < BANKS; i++)
 		assert_int_equal(ctl2[i], 0);
 }
@@ -149,11 +149,11 @@ static void test_not_asked(void **)
 static void test_time(void **)
 {
 	corrected_begin();
-	assert_true(this.corrected_timer.deadline == 120 * SECOND && looks == 0 && cmci == ~0u);
+	assert_true(cpu_own(&this, minute).deadline == 120 * SECOND && looks == 0 && cmci == ~0u);
 	for (unsigned i = 1; i < 4; i++) {
-		tsc = this.corrected_timer.deadline + 5;
-		this.corrected_timer.fn(&this.corrected_timer);
-		assert_true(looks == i && this.corrected_timer.deadline == (120 + 60 * i) * SECOND);
+		tsc = cpu_own(&this, minute).deadline + 5;
+		cpu_own(&this, minute).fn(&cpu_own(&this, minute));
+		assert_true(looks == i && cpu_own(&this, minute).deadline == (120 + 60 * i) * SECOND);
 	}
 	corrected_tell();
 	assert_string_equal(line, "machine checks: corrected errors are looked for every 60 s; where a guest has the local APIC, "
@@ -174,15 +174,15 @@ static void test_cmci(void **)
 		assert_int_equal(looks, i);
 		assert_int_equal(cmci, i < 16 ? 0xf2 : 0);
 	}
-	this.corrected_timer.fn(&this.corrected_timer);
+	cpu_own(&this, minute).fn(&cpu_own(&this, minute));
 	assert_int_equal(cmci, 0xf2);
 	/* A guest has the APIC: the timer looks, and touches none of it. */
 	this.closed = true;
 	cmci = ~0u;
-	this.corrected_timer.fn(&this.corrected_timer);
+	cpu_own(&this, minute).fn(&cpu_own(&this, minute));
 	assert_true(looks == 18 && cmci == ~0u);
 	this.closed = false;
-	this.corrected_timer.fn(&this.corrected_timer);
+	cpu_own(&this, minute).fn(&cpu_own(&this, minute));
 	assert_int_equal(cmci, 0xf2);
 	alarm_works = true;
 	corrected_tell();

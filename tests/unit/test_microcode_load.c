@@ -154,7 +154,7 @@ static void test_intel(void **)
 	start_others();
 	assert_int_equal(writes, 2);
 	assert_string_equal(strchr(log_text, '\n'), "\n");
-	assert_int_equal(cpus[0].microcode + cpus[1].microcode + cpus[2].microcode, 27);
+	assert_int_equal(cpu_own(&cpus[0], revision) + cpu_own(&cpus[1], revision) + cpu_own(&cpus[2], revision), 27);
 }
 
 /* The newest of several, whichever comes first; what is behind the last module is none. */
@@ -195,7 +195,7 @@ static void test_refused(void **)
 	give(0, "microcode:a", intel_update(module[0], 0x50657, 9));
 	microcode_init(&boot);
 	assert_string_equal(log_text, "! microcode:a: the CPU does not take revision 0x9, it has 0x5\n");
-	assert_int_equal(cpus[0].microcode, 5);
+	assert_int_equal(cpu_own(&cpus[0], revision), 5);
 	assert_int_equal(writes, 1);
 }
 
@@ -248,7 +248,7 @@ static void test_amd(void **)
 	state[now = 1].revision = 10;
 	microcode_init_cpu();
 	assert_int_equal(writes, 3);
-	assert_int_equal(cpus[1].microcode, 10);
+	assert_int_equal(cpu_own(&cpus[1], revision), 10);
 }
 
 static void test_zen(void **)

@@ -250,8 +250,8 @@ static void test_several(void **)
 	mitigations_tell();
 	assert_non_null(strstr(log_text, "! l1tf: Vulnerable: no microcode\n"));
 	/* One that only the second CPU has. */
-	cpus[0].mitigations.affected = 0;
-	cpus[1].mitigations.affected = BIT(BUG_L1TF);
+	cpu_own(&cpus[0], decided).affected = 0;
+	cpu_own(&cpus[1], decided).affected = BIT(BUG_L1TF);
 	log_text[0] = 0;
 	mitigations_tell();
 	assert_non_null(strstr(log_text, "l1tf: Mitigation"));

@@ -153,7 +153,7 @@ static void test_report(void **)
 		assert_int_equal(writes, 2);
 		assert_int_equal(written[0], cases[i].clear);
 		assert_int_equal(written[1], cases[i].after);
-		assert_int_equal(the_cpu.nmi_stray, 0);
+		assert_int_equal(cpu_own(&the_cpu, stray), 0);
 		assert_int_equal(stray_of_guest, 0);
 	}
 }
@@ -197,7 +197,7 @@ static void test_nothing(void **)
 		assert_false(nmi(0x30, ends, 0));
 		assert_false(nmi(0xff, ends, 0));
 		assert_int_equal(lines + writes, 0);
-		assert_int_equal(the_cpu.nmi_stray, 1);
+		assert_int_equal(cpu_own(&the_cpu, stray), 1);
 	}
 	kicks = 0;
 }
@@ -211,7 +211,7 @@ static void test_unclaimed(void **)
 		tsc += 2 * PATIENCE;
 		assert_false(nmi(0x30, false, id));
 		assert_int_equal(lines, 1);
-		assert_int_equal(the_cpu.nmi_stray, 0);
+		assert_int_equal(cpu_own(&the_cpu, stray), 0);
 		tsc += PATIENCE;
 		assert_false(nmi(0x30, true, id));
 		assert_false(nmi(0xff, true, id + 1));
@@ -287,9 +287,9 @@ static void test_moved(void **)
 			the_cpu = (struct cpu){ .id = id, .kicks.sent = 1, .kick = 1, .nmi_devices = id && id == home };
 			port = 0;
 			nmi_taken();
-			assert_int_equal(the_cpu.nmi_noted, !id || id == home);
+			assert_int_equal(cpu_own(&the_cpu, noted), !id || id == home);
 			nmi_look();
-			assert_int_equal(the_cpu.nmi_stray, id == home || id ? 0 : 1);
+			assert_int_equal(cpu_own(&the_cpu, stray), id == home || id ? 0 : 1);
 			assert_int_equal(!!the_cpu.nmi_expected, id == home);
 		}
 	/* The others' still are the boot CPU's. */
@@ -297,7 +297,7 @@ static void test_moved(void **)
 	the_cpu = (struct cpu){ .id = 1, .nmi_devices = true, .nmi_expected = tsc };
 	nmi_taken();
 	nmi_look();
-	assert_int_equal(the_cpu.nmi_stray, 1);
+	assert_int_equal(cpu_own(&the_cpu, stray), 1);
 	nmi_devices[0] = NULL;
 	asks = false;
 	home = 0;

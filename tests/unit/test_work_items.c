@@ -121,16 +121,16 @@ static int reset(void **)
 static void test_behind(void **)
 {
 	assert_int_equal(host_cpu_assign_behind(1, &first), 0);
-	assert_true(cpus[1].work == &first && !cpus[1].next_work && nmis == 1);
+	assert_true(cpus[1].work == &first && !cpu_own(&cpus[1], next_work) && nmis == 1);
 	assert_int_equal(host_cpu_assign(1, &second), -EBUSY);
 	assert_int_equal(host_cpu_assign_behind(1, &second), 0);
-	assert_true(cpus[1].work == &first && cpus[1].next_work == &second && cpus[1].kick);
+	assert_true(cpus[1].work == &first && cpu_own(&cpus[1], next_work) == &second && cpus[1].kick);
 	assert_int_equal(host_cpu_assign_behind(1, &third), -EBUSY);
-	assert_true(move_on(&cpus[1], &first) && cpus[1].work == &second && !cpus[1].next_work);
+	assert_true(move_on(&cpus[1], &first) && cpus[1].work == &second && !cpu_own(&cpus[1], next_work));
 	assert_int_equal(host_cpu_assign_behind(1, &third), 0);
 	assert_true(move_on(&cpus[1], &second) && cpus[1].work == &third);
 	assert_false(move_on(&cpus[1], &third));
-	assert_true(!cpus[1].work && !cpus[1].next_work);
+	assert_true(!cpus[1].work && !cpu_own(&cpus[1], next_work));
 	assert_int_equal(host_cpu_assign_behind(2, &first), -ENODEV);
 	cpus[1].online = false;
 	assert_int_equal(host_cpu_assign_behind(1, &first), -ENODEV);
@@ -140,21 +140,21 @@ static void test_behind(void **)
 static void test_ends_meanwhile(void **)
 {
 	cpus[1].work = &first;
-	cpus[1].next_work = NULL;
+	cpu_own(&cpus[1], next_work) = NULL;
 	assert_int_equal(host_cpu_assign_behind(1, &second), 0);
 	assert_true(nmis == 1 && cpus[1].kick);
 	cpus[1].work = NULL; /* as if move_on() had looked just before */
 	assert_true(move_on(&cpus[1], NULL));
-	assert_true(cpus[1].work == &second && !cpus[1].next_work);
+	assert_true(cpus[1].work == &second && !cpu_own(&cpus[1], next_work));
 }
 
 /* An idle CPU that has something behind, and is given another item first: that one runs first. */
 static void test_given_meanwhile(void **)
 {
-	cpus[1].next_work = &second;
+	cpu_own(&cpus[1], next_work) = &second;
 	assert_int_equal(host_cpu_assign(1, &first), 0);
 	assert_true(move_on(&cpus[1], NULL));
-	assert_true(cpus[1].work == &first && cpus[1].next_work == &second);
+	assert_true(cpus[1].work == &first && cpu_own(&cpus[1], next_work) == &second);
 	assert_true(move_on(&cpus[1], &first) && cpus[1].work == &second);
 }
 
@@ -165,13 +165,13 @@ static void test_successor(void **)
 	cpus[1].work = &first;
 	cpus[1].working = true;
 	assert_int_equal(host_cpu_assign(1, &second), 0);
-	assert_true(cpus[1].work == &first && cpus[1].next_work == &second);
+	assert_true(cpus[1].work == &first && cpu_own(&cpus[1], next_work) == &second);
 	assert_int_equal(host_cpu_assign(1, &third), -EBUSY);
 	/* The boot code is no item: it waits for its own CPU's turn. */
 	reset(NULL);
 	running = &cpus[1];
 	assert_int_equal(host_cpu_assign(1, &first), 0);
-	assert_true(cpus[1].work == &first && !cpus[1].next_work);
+	assert_true(cpus[1].work == &first && !cpu_own(&cpus[1], next_work));
 }
 
 static void leave(struct host_work *)
