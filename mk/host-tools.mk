@@ -10,7 +10,7 @@ HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.
 
 CHECKS := tools/check-kernel.c $(wildcard vmm/config/*.c) \
 	$(addprefix vmm/load/,load_check.c linux_built.c bzimage.c elf.c multiboot.c) \
-	$(wildcard kernel/boot/cmdline*.c) kernel/span.c kernel/pci/pci_facts.c \
+	$(wildcard kernel/boot/cmdline*.c) lib/span.c kernel/pci/pci_facts.c \
 	$(addprefix arch/x86_64/cpu/,microcode.c mitigations.c mitigation_words.c)
 
 $(B)/margay-check $(B)/margay-check-dynamic: tools/margay-check.c tools/image_options.c tools/own_module.c $(CHECKS) \

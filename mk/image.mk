@@ -2,7 +2,7 @@
 #
 # The image: which files it has (features.mk), its flags, and how it is linked.
 
-DIRS := $(addprefix $(A)/,boot cpu iommu stage2 vmx svm) drivers kernel $(wildcard kernel/*/) vmm $(wildcard vmm/*/)
+DIRS := $(addprefix $(A)/,boot cpu iommu stage2 vmx svm) drivers kernel $(wildcard kernel/*/) lib vmm $(wildcard vmm/*/)
 DIRS := $(DIRS:%/=%)
 
 include features.mk
@@ -34,8 +34,8 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 # Made fast is what runs at an exit of a guest, an interrupt or a kick; the rest runs once, or at a command, and is made
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
 HOT := $(addprefix $(A)/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state cpu/apic) \
-	$(addprefix kernel/,cpu/kick host memory/direct_map nmi pci/msi string time/timer time/tsc work) \
-	vmm/event vmm/kick vmm/vcpu vmm/cpuid/cpuid_get \
+	$(addprefix kernel/,cpu/kick host memory/direct_map nmi pci/msi time/timer time/tsc work) \
+	lib/string vmm/event vmm/kick vmm/vcpu vmm/cpuid/cpuid_get \
 	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io lean_mmio mmio strings) \
 	$(addprefix vmm/exit/,cpuid cr exit hypercall msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
 	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pvclock uart16550) vmm/pci/pci_msi
@@ -51,7 +51,7 @@ LINK := $(CC) $(CFLAGS) -nostdlib -static -no-pie -T $(LDS) \
 $(O)/$(A)/cpu/safe.o: CFLAGS += -ftree-coalesce-vars
 
 # The compiler calls these by itself, after it has seen the whole program.
-$(O)/kernel/string.o: CFLAGS += -fno-lto
+$(O)/lib/string.o: CFLAGS += -fno-lto
 
 # Each image has a config.h of its own. By one name for all of them its path is not in the text that the cache compares.
 CONFIGURED := -imacros /dev/fd/9

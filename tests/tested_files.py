@@ -15,7 +15,7 @@ TOP = margay_configs.TOP
 PLACES = ("tests/system", "tests/unit", "tests", "tools")
 IMPORT = re.compile(r"^\s*(?:import|from) +([\w., ]+)", re.MULTILINE)
 OPTION = re.compile(r'"([A-Z][A-Z0-9_]*)=y"')
-SOURCES = ("arch", "drivers", "kernel", "vmm")
+SOURCES = ("arch", "drivers", "kernel", "lib", "vmm")
 # What an image is configured, built and linked by, beside its sources.
 BUILT_BY = {"Kconfig", "features.mk", "mk/compiler.mk", "mk/image.mk", "configs/default_defconfig"}
 

@@ -26,7 +26,7 @@ VARIANTS = os.path.join(CONFIGS, "variants")
 NAMED = ("default", "tiny", "debug")
 # What a loader may have to read from margay.elf, in bytes. Each limit has room, also for another compiler's some percent.
 LIMIT = {"default": 512 << 10, "tiny": 104 << 10, "debug": 640 << 10}
-ROOMS = ("arch", "drivers", "include", "kernel", "vmm")
+ROOMS = ("arch", "drivers", "include", "kernel", "lib", "vmm")
 # Strings and characters; names and numbers; operators of more than one character, and all others.
 TOKEN = re.compile(r"""\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|\w+"""
                    r"|<<=|>>=|\.\.\.|[-+*/%&|^<>=!]=|->|\+\+|--|<<|>>|&&|\|\||##|[^\s\w]")

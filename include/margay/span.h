@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pieces of text that are not terminated, and what readers of configuration take off their front. kernel/span.c */
+/* Pieces of text that are not terminated, and what readers of configuration take off their front. lib/span.c */
 #ifndef MARGAY_SPAN_H
 #define MARGAY_SPAN_H
 

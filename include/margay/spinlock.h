@@ -20,7 +20,7 @@ struct spinlock {
 	};
 };
 
-/* kernel/spinlock.c, for the image: the same, not inline. */
+/* lib/spinlock.c, for the image: the same, not inline. */
 void spin_lock_call(struct spinlock *l);
 
 static inline void spin_lock_inline(struct spinlock *l)

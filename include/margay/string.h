@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few C library functions that the image has (kernel/string.c,
- * kernel/format.c). On the build host the C library's own are used.
+ * The few C library functions that the image has (lib/string.c,
+ * lib/format.c). On the build host the C library's own are used.
  */
 #ifndef MARGAY_STRING_H
 #define MARGAY_STRING_H

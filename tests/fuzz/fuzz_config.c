@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/vm_files.sources kernel/span.c */
+/* UNIT: @tests/unit/vm_files.sources lib/span.c */
 /* FUZZ: -max_len=2600 -dict=tests/fuzz/config.dict */
 /*
  * Fuzzes the VM file's parser with any bytes. Checked beside memory safety:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_facts.c kernel/span.c */
+/* UNIT: kernel/pci/pci_facts.c lib/span.c */
 /* FUZZ: -max_len=600 -dict=tests/fuzz/facts.dict */
 /*
  * Fuzzes the reader of modules of facts with any bytes. Checked beside memory

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/gdb/packet.c vmm/gdb/requests.c kernel/span.c */
+/* UNIT: vmm/gdb/packet.c vmm/gdb/requests.c lib/span.c */
 /* FUZZ: -max_len=4096 */
 /*
  * The gdb stub's line: bytes through the packet layer, complete packets to the

@@ -6,7 +6,7 @@ with its file, or indented anew, is none of them.
 import re
 import subprocess
 
-FOLDERS = ("arch", "kernel", "drivers", "vmm")
+FOLDERS = ("arch", "drivers", "kernel", "lib", "vmm")
 FILE = re.compile(r"\+\+\+ b/(.+?)\t?")
 HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@.*")
 

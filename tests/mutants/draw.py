@@ -18,7 +18,7 @@ LEAST = 5
 # The first pattern that matches a file names its layer (docs/architecture.md).
 LAYERS = (
     ("boot", r"arch/x86_64/boot/"), ("cpu", r"arch/x86_64/cpu/"), ("stage2", r"arch/x86_64/stage2/"), ("vmx", r"arch/x86_64/vmx/"),
-    ("svm", r"arch/x86_64/svm/"), ("kernel", r"kernel/"), ("drivers", r"drivers/"), ("vmm/pci", r"vmm/pci/"),
+    ("svm", r"arch/x86_64/svm/"), ("kernel", r"(?:kernel|lib)/"), ("drivers", r"drivers/"), ("vmm/pci", r"vmm/pci/"),
     ("vmm/dev", r"vmm/dev/"), ("vmm", r"vmm/"),
 )
 # Where NASM looks for what is included.

@@ -112,7 +112,7 @@ class Tree:
         """The file that has the mutant's lines, wherever it lies today, and its text; None when no file has them."""
         first = [mutant.file] if os.path.exists(os.path.join(self.path, mutant.file)) else []
         for file in first + sorted(os.path.relpath(os.path.join(folder, name), self.path)
-                                   for top in ("arch", "kernel", "drivers", "vmm")
+                                   for top in ("arch", "drivers", "kernel", "lib", "vmm")
                                    for folder, _, names in os.walk(os.path.join(self.path, top))
                                    for name in names if name.endswith((".c", ".asm", ".inc"))):
             with open(os.path.join(self.path, file), encoding="utf-8") as f:

@@ -175,7 +175,7 @@ def test_option_off(everything, options):
     assert bool(theirs) == bool(absent)
     elf = configs.build(kconf, configs.VARIANTS)
     # Exactly the other files have gone into the image, but for those of which nothing is called even with every option on
-    # (kernel/spinlock.c: where size matters), and none of the missing ones' functions and data has.
+    # (lib/spinlock.c: where size matters), and none of the missing ones' functions and data has.
     rest = [os.path.basename(source) for source, names in objects.items()
             if source not in theirs and source.endswith(".c") and (not names or names & whole)]
     assert source_names(elf) == sorted(rest)

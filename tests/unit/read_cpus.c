@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/read_cpus_svm.c tests/unit/fake_host.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/span.c @tests/unit/cpuid.sources */
+/* UNIT: tests/unit/read_cpus_svm.c tests/unit/fake_host.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c lib/span.c @tests/unit/cpuid.sources */
 /*
  * No test of its own: what the image makes of the CPUs of recorded machines (tests/machines/cpu_judge.py),
  * in numbers without 0x. On stdin: "machine", then "msr NUMBER VALUE", and for each logical CPU "cpu APIC-ID" and its

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/aml.sources vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: @tests/unit/aml.sources vmm/acpi/aml_build.c vmm/acpi/aml_encode.c lib/span.c */
 /*
  * PCI roots and the routing of line interrupts in AML, in the forms in which
  * firmware writes them: as data, through a bridge, by link devices.

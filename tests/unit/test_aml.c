@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: vmm/acpi/aml_build.c vmm/acpi/aml_encode.c lib/span.c */
 /* The AML encoder, byte by byte against ACPI 6.4, chapter 20 and section 6.4. */
 #include <errno.h>
 #include <setjmp.h>

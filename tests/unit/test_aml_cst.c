@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -Wno-unused-function @tests/unit/aml.sources kernel/acpi/aml_cst.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: -Wno-unused-function @tests/unit/aml.sources kernel/acpi/aml_cst.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c lib/span.c */
 /* Processors and their _CST in AML: how they are declared, and what is no C-state. Real firmware: test_recorded_machines.py. */
 #include <setjmp.h>
 #include <stdarg.h>

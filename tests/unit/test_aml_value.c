@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/aml.sources vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: @tests/unit/aml.sources vmm/acpi/aml_build.c vmm/acpi/aml_encode.c lib/span.c */
 /*
  * What code in AML comes to where a table says nothing plainly: a method that
  * looks whether the APIC is in use, what \_PIC stores, locals, names from where

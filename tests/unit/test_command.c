@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/console/command.c kernel/span.c */
+/* UNIT: vmm/console/command.c lib/span.c */
 /* Commands and their arguments from typed lines, and completion. */
 #include <setjmp.h>
 #include <stdarg.h>

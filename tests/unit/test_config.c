@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/vm_files.sources kernel/span.c */
+/* UNIT: @tests/unit/vm_files.sources lib/span.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -Wno-unused-function @tests/unit/aml.sources kernel/acpi/aml_cst.c vmm/acpi/acpi_cst.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: -Wno-unused-function @tests/unit/aml.sources kernel/acpi/aml_cst.c vmm/acpi/acpi_cst.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c lib/span.c */
 /*
  * Which of firmware's C-states a guest gets, and which CPUs they are of. The
  * firmware's AML is what Margay itself writes for its guests (acpi_cst.c): what

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/dma_windows.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/memory/gpa_map.c @tests/unit/vm_files.sources kernel/span.c */
+/* UNIT: vmm/pci/dma_windows.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/memory/gpa_map.c @tests/unit/vm_files.sources lib/span.c */
 /*
  * DMA windows: what the planner makes for `dma = window` on random machines
  * obeys the rules, by a reading of its own of what Linux does with windows;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/format.c kernel/string.c */
+/* UNIT: lib/format.c lib/string.c */
 /* The image's vsnprintf (as lwk_snprintf): expectations from ISO C 7.21.6.1, the host's as a second opinion. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "kernel/libc_name.h"
+#include "lib/libc_name.h"
 
 #pragma GCC diagnostic ignored "-Wformat"
 #pragma GCC diagnostic ignored "-Wformat-overflow"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi/guest_smbios.c vmm/acpi/uuid.c vmm/cpuid/cpuid_topology.c vmm/memory/guest_mem.c @tests/unit/fake_vm.sources kernel/acpi/smbios.c kernel/acpi/rsdp.c kernel/span.c */
+/* UNIT: vmm/acpi/guest_smbios.c vmm/acpi/uuid.c vmm/cpuid/cpuid_topology.c vmm/memory/guest_mem.c @tests/unit/fake_vm.sources kernel/acpi/smbios.c kernel/acpi/rsdp.c lib/span.c */
 /* A VM's SMBIOS tables, with those of a node and without, read by the standard. */
 #define _GNU_SOURCE
 #include <setjmp.h>

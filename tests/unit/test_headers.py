@@ -19,7 +19,7 @@ def compile_alone(*headers):
 
 
 def test_headers():
-    found = [path for folder in ("include", "arch", "drivers", "kernel", "vmm")
+    found = [path for folder in ("include", "arch", "drivers", "kernel", "lib", "vmm")
              for path in glob.glob(folder + "/**/*.h", root_dir=TOP, recursive=True)]
     assert len(found) > 100
     assert compile_alone(*sorted(set(found) - HALVES)) == ""

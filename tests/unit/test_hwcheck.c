@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/report/hwcheck_proposal.c vmm/report/hwcheck_watch.c @tests/unit/vm_files.sources kernel/span.c */
+/* UNIT: vmm/report/hwcheck_proposal.c vmm/report/hwcheck_watch.c @tests/unit/vm_files.sources lib/span.c */
 /*
  * The hardware check on machines that lack this and that: each shows in its
  * own line, in the order of what matters, and in the result. The machine is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/report/hwcheck_proposal.c @tests/unit/vm_files.sources kernel/span.c */
+/* UNIT: vmm/report/hwcheck_proposal.c @tests/unit/vm_files.sources lib/span.c */
 /* The VM file that the hardware check proposes is one that the strict parser takes, and means the whole node. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/load/linux_built.c vmm/load/elf.c @tests/unit/vm_files.sources kernel/span.c */
+/* UNIT: vmm/load/linux_built.c vmm/load/elf.c @tests/unit/vm_files.sources lib/span.c */
 /* What a Linux kernel was built with, by its image: Debian's own (from build/guest, or $MARGAY_GUEST_DIR), and small ones. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/load/load_check.c vmm/load/linux_built.c vmm/load/bzimage.c vmm/load/elf.c vmm/load/multiboot.c @tests/unit/vm_files.sources kernel/span.c */
+/* UNIT: vmm/load/load_check.c vmm/load/linux_built.c vmm/load/bzimage.c vmm/load/elf.c vmm/load/multiboot.c @tests/unit/vm_files.sources lib/span.c */
 /* What a VM file names, judged by the files' beginnings: kernels, and what operators take for one. */
 #include <errno.h>
 #include <setjmp.h>

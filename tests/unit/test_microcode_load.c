@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/cpu/microcode.c kernel/span.c */
+/* UNIT: arch/x86_64/cpu/microcode.c lib/span.c */
 /* Microcode on its way into CPUs that take it or not: what each register gets, when, and what is said of it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/span.c */
+/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c lib/span.c */
 /*
  * What is decided for recorded CPUs (InstLatx64's dumps; what the vendors and Linux say of each beside it), and the words.
  * tools/recorded-cpus compares all dumps with an oracle of its own.

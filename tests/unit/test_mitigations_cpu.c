@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/span.c */
+/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c lib/span.c */
 /* Each CPU at its start: which registers are set for what was decided, what is told of all CPUs, and what the monitor gets. */
 #include <setjmp.h>
 #include <stdarg.h>

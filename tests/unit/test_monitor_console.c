@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/console/monitor_console.c vmm/console/commands.c vmm/console/command.c vmm/console/editor.c tests/unit/fake_host.c kernel/span.c */
+/* UNIT: vmm/console/monitor_console.c vmm/console/commands.c vmm/console/command.c vmm/console/editor.c tests/unit/fake_host.c lib/span.c */
 /*
  * The operator at the monitor console: who has the line when, what commands
  * ask of the monitor and what they answer. The VMs and the monitor are a few

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_facts.c kernel/span.c */
+/* UNIT: kernel/pci/pci_facts.c lib/span.c */
 /* Facts of a node type: all of the module is read, or nothing, and one line says why. */
 #include <setjmp.h>
 #include <stdarg.h>

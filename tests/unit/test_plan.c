@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/plan/plan.c vmm/plan/plan_memory.c vmm/memory/gpa_map.c @tests/unit/vm_files.sources kernel/span.c */
+/* UNIT: vmm/plan/plan.c vmm/plan/plan_memory.c vmm/memory/gpa_map.c @tests/unit/vm_files.sources lib/span.c */
 /* The planner by example: which CPUs and which memory a VM gets, and what it is refused for. */
 #include <setjmp.h>
 #include <stdarg.h>

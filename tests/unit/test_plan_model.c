@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/plan/plan.c vmm/plan/plan_memory.c vmm/memory/gpa_map.c @tests/unit/vm_files.sources arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c kernel/span.c */
+/* UNIT: vmm/plan/plan.c vmm/plan/plan_memory.c vmm/memory/gpa_map.c @tests/unit/vm_files.sources arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c lib/span.c */
 /*
  * The planner on random machines, against a naive model that goes page by
  * page: what a plan takes was free, once, on the node that it says, its map

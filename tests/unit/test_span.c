@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/span.c */
+/* UNIT: lib/span.c */
 /* Pieces of text, in memory that ends where they do, so that the sanitizer sees a byte too many. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/string.c */
+/* UNIT: lib/string.c */
 /* The image's memory and string functions (as lwk_*), against ISO C 7.24 and byte-by-byte models. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "kernel/libc_name.h"
+#include "lib/libc_name.h"
 
 static void fill(u8 *p, size_t n, u8 seed)
 {

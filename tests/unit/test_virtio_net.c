@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c kernel/span.c vmm/pause.c @tests/unit/fake_vm.sources -lpthread */
+/* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c lib/span.c vmm/pause.c @tests/unit/fake_vm.sources -lpthread */
 /* Frames between VMs: what drivers that keep the rules of virtio 1.2 (5.1) see of it, and what those that do not make of it. */
 #include <pthread.h>
 #include <stdio.h>

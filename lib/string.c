@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Memory and string functions (ISO C 7.24). The compiler also calls the mem* ones by itself. */
-#include "kernel/libc_name.h"
+#include "lib/libc_name.h"
 
 /*
  * String instructions, which the compiler cannot turn into a call of itself:

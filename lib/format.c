@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Pure module: the printf subset that include/margay/string.h describes (ISO C 7.21.6.1). */
-#include "kernel/libc_name.h"
+#include "lib/libc_name.h"
 
 struct output {
 	char *buf;
