@@ -28,6 +28,7 @@
 #include "kernel/mitigations.h"
 #include "kernel/modules.h"
 #include "kernel/nmi.h"
+#include "kernel/nmi_try.h"
 #include "kernel/panic.h"
 #include "kernel/pci/pci_core.h"
 #include "kernel/pci/pci_route.h"
@@ -192,7 +193,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	iommu_init();
 	console_interrupt_init(&boot_cmdline);
 	if (IS_ENABLED(CONFIG_GDB))
-		gdb_port_init(&boot_cmdline);
+		gdb_port_init(&boot_cmdline, nmi_comes);
 	poweroff_init();
 	modules_init(&boot_info);
 	if (IS_ENABLED(CONFIG_SMBIOS))

@@ -14,7 +14,6 @@
 #include "kernel/irq.h"
 #include "kernel/log/printk.h"
 #include "kernel/nmi.h"
-#include "kernel/nmi_try.h"
 
 #define RING 8192u
 #define RX_BATCH 64
@@ -24,14 +23,16 @@ static struct spinlock lock; /* guards the UART and the ring */
 static struct uart8250 uart;
 static const char *name;     /* of the VM; NULL: there is no line */
 static unsigned irq;
+static bool (*comes)(void (*ask)(bool on));
 static void (*received)(u8 byte);
 static u8 ring[RING];
 static u32 head, tail;       /* bytes ever put in and taken out, modulo 2^32 */
 
-void gdb_port_init(const struct cmdline *cmdline)
+void gdb_port_init(const struct cmdline *cmdline, bool (*nmi_comes)(void (*ask)(bool on)))
 {
 	enum uart8250_found found;
 
+	comes = nmi_comes;
 	if (!cmdline->gdb_port)
 		return;
 	uart.port = cmdline->gdb_port;
@@ -122,7 +123,7 @@ int host_debug_listen(void (*rx)(u8 byte))
 	received = rx;
 	if (nmi_request(irq, interrupt))
 		return refuse(-ENODEV);
-	if (!nmi_comes(ask)) {
+	if (!comes(ask)) {
 		/* The console's may be the same input. */
 		if ((int)irq != serial_irq())
 			ioapic_mask(irq_gsi(irq), true);

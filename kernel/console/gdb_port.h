@@ -5,7 +5,10 @@
 
 #include "kernel/boot/cmdline.h"
 
-/* Finds the port; one that cannot be had is one line in the log. The command line stays. */
-void gdb_port_init(const struct cmdline *cmdline);
+/*
+ * Finds the port; one that cannot be had is one line in the log. The command line stays. nmi_comes: that of kernel/nmi_try.h, which
+ * stands above this room; host_debug_listen() asks it.
+ */
+void gdb_port_init(const struct cmdline *cmdline, bool (*nmi_comes)(void (*ask)(bool on)));
 
 #endif

@@ -90,7 +90,7 @@ static int reset(void **)
 	nr_sent = 0;
 	said[0] = 0;
 	irq_rx = irq_tx = empty_irq = false;
-	gdb_port_init(&c);
+	gdb_port_init(&c, nmi_comes);
 	return 0;
 }
 
