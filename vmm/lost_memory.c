@@ -5,6 +5,7 @@
  * write makes it sound again.
  */
 #include "vmm/cpuid/cpuid_policy.h"
+#include "vmm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/memory/shootdown.h"
@@ -97,7 +98,7 @@ bool vm_tells_lost(struct vm *vm, u64 page)
 
 void vcpu_lost_memory(struct vcpu *vcpu, u64 page)
 {
-	if (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vcpu_machine_check(vcpu, page))
+	if (vcpu_machine_check(vcpu, page))
 		return;
 	vm_tell(vcpu->vm, "vcpu%u: has used memory that the machine has lost: the machine checks before", vcpu->id);
 	/* Nothing of it is shown: that might be the same memory. */

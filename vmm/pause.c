@@ -8,13 +8,11 @@
 
 #include <margay/errno.h>
 
+#include "vmm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci_virtual.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/vdev.h"
-
-extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
 /* From now on nobody writes to its memory but its own vCPUs in their exits: others look at `paused` with a device's lock held. */
 static void settle(struct vm *vm)
@@ -57,20 +55,11 @@ int vm_resume(struct vm *vm)
 	return set_paused(vm, false);
 }
 
-static void tell_devices(struct vcpu *vcpu, bool paused)
-{
-	const struct vdev *const *d = __start_vdevs;
-
-	for (unsigned i = 0; &d[i] < __stop_vdevs; i++)
-		if (d[i]->vcpu_pause)
-			d[i]->vcpu_pause(vcpu, vcpu->vm->device[i], paused);
-}
-
 void vcpu_stay_paused(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
 
-	tell_devices(vcpu, true);
+	devices_vcpu_pause(vcpu, true);
 	settle(vm);
 	spin_lock(&vm->pause_lock);
 	vm->nr_paused++;
@@ -88,7 +77,7 @@ void vcpu_stay_paused(struct vcpu *vcpu)
 	spin_lock(&vm->pause_lock);
 	vm->nr_paused--;
 	spin_unlock(&vm->pause_lock);
-	tell_devices(vcpu, false);
+	devices_vcpu_pause(vcpu, false);
 	if (vcpu->tsc_offset != vm->tsc_offset) {
 		vcpu->tsc_offset = vm->tsc_offset;
 		hvm->set_tsc_offset(vcpu, vcpu->tsc_offset);

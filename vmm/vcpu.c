@@ -8,6 +8,7 @@
 #include <margay/host_rdt.h>
 
 #include "vmm/debugger.h"
+#include "vmm/devices.h"
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
@@ -18,10 +19,7 @@
 #include "vmm/power_on.h"
 #include "vmm/report/inspect.h"
 #include "vmm/startup.h"
-#include "vmm/vdev.h"
 #include "vmm/vm_parts.h"
-
-extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
@@ -176,18 +174,6 @@ static void loop(struct vcpu *vcpu)
 		} while (likely(!must_look(vcpu)));
 }
 
-static void tell_devices(struct vcpu *vcpu, bool starts)
-{
-	const struct vdev *const *d = __start_vdevs;
-
-	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
-		void (*fn)(struct vcpu *vcpu, void *instance) = starts ? d[i]->vcpu_start : d[i]->vcpu_stop;
-
-		if (fn)
-			fn(vcpu, vcpu->vm->device[i]);
-	}
-}
-
 /* What this CPU needs, for this VM. */
 static void take_mitigations(struct vcpu *vcpu)
 {
@@ -227,7 +213,7 @@ static int prepare(struct vcpu *vcpu)
 		vm->entry_state(vm, vcpu);
 	host_fpu_reset(vm_parts(vm)->cpuid.xcr0_allowed);
 	vcpu->xcr0 = XCR0_X87;
-	tell_devices(vcpu, true);
+	devices_vcpu_start(vcpu);
 	if (__atomic_add_fetch(&vm->ready, 1, __ATOMIC_ACQ_REL) == vm->nr_vcpus)
 		vm_note(vm, "own memory: %lu KiB, and %lu KiB of tables", (vm->own_bytes - s->tables * PAGE_SIZE) >> 10,
 			s->tables * PAGE_SIZE >> 10);
@@ -260,7 +246,7 @@ static void vcpu_work(struct host_work *work)
 			serve_call(vcpu, gone);
 			if (IS_ENABLED(CONFIG_DUMPS) && vcpu->died)
 				inspect_log(vcpu);
-			tell_devices(vcpu, false);
+			devices_vcpu_stop(vcpu);
 			if (IS_ENABLED(CONFIG_TELEMETRY))
 				telemetry_print(vcpu);
 			hvm->vcpu_destroy(vcpu);

@@ -165,12 +165,6 @@ void vcpu_queue_events(struct vcpu *vcpu);
 /* direct_messages.c, struct host_work's nmi(): one that the guest has sent, if it could. */
 bool vcpu_nmi(struct host_work *work);
 
-/*
- * In images with VM_MACHINE_CHECKS: tells the guest that a page that it has used is lost. page: as host_work's fault() has it.
- * False: it cannot be told, or its VM file does not want that. On its CPU.
- */
-bool vcpu_machine_check(struct vcpu *vcpu, u64 page);
-
 /* ---- lost_memory.c, in images with MACHINE_CHECKS ---- */
 
 /* Of struct host_work: by vcpu->in_guest and lost_used. */

@@ -7,6 +7,7 @@
 
 #include "vmm/acpi/guest_acpi.h"
 #include "vmm/debugger.h"
+#include "vmm/devices.h"
 #include "vmm/guest_platform.h"
 #include "vmm/hvm.h"
 #include "vmm/load/load_check.h"
@@ -21,18 +22,14 @@
 #include "vmm/plan/place.h"
 #include "vmm/slot.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm_parts.h"
 
-extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 extern const struct loader *const __start_loaders[], *const __stop_loaders[];
 
 /* What a VM is: its parts, and behind them a pointer for each device that this image was linked with. */
 static unsigned vm_pages(void)
 {
-	size_t devices = (size_t)(__stop_vdevs - __start_vdevs) * sizeof(void *);
-
-	return (unsigned)(ALIGN_UP(sizeof(struct vm_parts) + devices, PAGE_SIZE) / PAGE_SIZE);
+	return (unsigned)(ALIGN_UP(sizeof(struct vm_parts) + devices_count() * sizeof(void *), PAGE_SIZE) / PAGE_SIZE);
 }
 
 /* ---- second-level tables ----------------------------------------------------- */
@@ -87,21 +84,6 @@ static int vcpus_create(struct vm *vm)
 			return host_no_memory(vm->name);
 		vm->wide_ids = vm->wide_ids || vcpu->apic_id >= 0xff;
 		vm->vcpus[vm->nr_vcpus++] = vcpu;
-	}
-	return 0;
-}
-
-static int devices_create(struct vm *vm)
-{
-	const struct vdev *const *d = __start_vdevs;
-
-	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
-		int err;
-
-		vm->nr_devices = i + 1;
-		err = d[i]->create(vm, &vm->device[i]);
-		if (err)
-			return err;
 	}
 	return 0;
 }
@@ -239,19 +221,11 @@ fail:
 
 void vm_destroy(struct vm *vm)
 {
-	const struct vdev *const *d = __start_vdevs;
 	struct pci_end *left;
 
 	if (debugger_on())
 		debugger->vm_ended(vm);
-	while (vm->nr_devices--) {
-		void *instance = vm->device[vm->nr_devices];
-
-		if (d[vm->nr_devices]->destroy)
-			d[vm->nr_devices]->destroy(vm, instance);
-		else
-			host_pages_free(instance, 1);
-	}
+	devices_destroy(vm);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_destroy(vm->vcpus[i]);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))

@@ -15,7 +15,6 @@ struct pci_end;
 struct pci_virtual;
 struct vcpu;
 struct vm_pci;
-struct wake_pin;
 
 #define VM_MAX_VCPUS VM_CPUS_MAX
 #define VM_MAX_EXTENTS HOST_ZERO_MAX
@@ -80,7 +79,6 @@ struct vm {
 	/* Only in images with VIRTIO; NULL: none. */
 	struct pci_virtual *virtual; /* functions that no machine has: the last that was added */
 	struct second_console *second;
-	struct wake_pin *wake_pin; /* of its device, in images with VM_POWER_BUTTON */
 };
 
 /*
@@ -98,12 +96,6 @@ void vm_destroy(struct vm *vm);
  * they leave at once, and the last one reports the VM's end.
  */
 int vm_start(struct vm *vm);
-
-/*
- * dev/nmi_button.c, in images with MONITOR_CONSOLE: an NMI for those vCPUs whose guest takes it at LINT1. From any CPU; the caller
- * sees to it that the VM stays. 0; -ENXIO: none does; -EPERM when a crash keeps it paused (on_crash = dump).
- */
-int vm_nmi(struct vm *vm);
 
 /*
  * place.c's, in images with SLOTS_WAIT: memory of a VM that is no more, which its functions may write still, is nobody's; VMs whose

@@ -33,7 +33,5 @@ bool vm_end(struct vm *vm, enum vm_end why);
 const char *vm_end_name(enum vm_end why);
 /* Ends the VM with the status that its guest wrote to the debug-exit port; the first one counts. */
 void vm_exit(struct vm *vm, u32 status);
-/* Presses its power button, which its guest may heed or not. From any CPU; the caller sees to it that the VM stays. */
-void vm_press_button(struct vm *vm);
 
 #endif

@@ -14,6 +14,7 @@
 #include "tests/unit/fake_host.h"
 #include "vmm/commander.h"
 #include "vmm/config/config.h"
+#include "vmm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/monitor.h"
@@ -68,17 +69,16 @@ struct vm *monitor_vm_hold(unsigned i)
 void monitor_vm_release(void) { }
 int vm_resume(struct vm *vm) { return vm->kept ? -EPERM : 0; }
 static const struct vm *pressed, *nmi_sent;
-static int nmi_result;
+static int nmi_result, press_result;
 
-int vm_nmi(struct vm *vm)
+int vm_press(struct vm *vm, enum vm_button button)
 {
+	if (button == VM_BUTTON_POWER) {
+		pressed = vm;
+		return press_result;
+	}
 	nmi_sent = vm;
 	return nmi_result;
-}
-
-void vm_press_button(struct vm *vm)
-{
-	pressed = vm;
 }
 
 int vm_pause(struct vm *vm)

@@ -179,6 +179,10 @@ static void test_press(void **)
 	assert_null(pressed);
 	assert_int_equal(ask(COMMANDER_PRESS, "t"), 0);
 	assert_ptr_equal(pressed, &there.vm);
+	press_result = -ENOSYS;
+	assert_int_equal(ask(COMMANDER_PRESS, "t"), ENXIO);
+	assert_string_equal(text(), "t has no such button");
+	press_result = 0;
 	monitor_slots[1].vm = NULL;
 	pressed = NULL;
 	assert_int_equal(ask(COMMANDER_PRESS, "t"), ENODEV);

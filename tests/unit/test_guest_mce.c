@@ -90,41 +90,41 @@ static void test_registers(void **)
 static void test_told(void **)
 {
 	assert_true(wr(0x4d0, 1));
-	assert_true(vcpu_machine_check(&vcpu, (GIB(2) + 0x5000) | 3));
+	assert_true(mce_tell(&vcpu, (GIB(2) + 0x5000) | 3));
 	assert_true(vcpu.mce.due && vcpu.look);
 	/* Valid, uncorrected, enabled, MISC and ADDR, signalled, action required: a data load; of a page; by LMCE. */
 	assert_true(reads(0x401, 0xbd80000000000134) && reads(0x402, GIB(4) + 0x5000) && reads(0x403, 0x8c) && reads(0x17a, 0xf));
 	/* A second one before the guest is done would shut it down. */
-	assert_false(vcpu_machine_check(&vcpu, GIB(2) | 3));
+	assert_false(mce_tell(&vcpu, GIB(2) | 3));
 	assert_true(reads(0x402, GIB(4) + 0x5000));
 	assert_true(wr(0x401, 0) && wr(0x17a, 0) && reads(0x403, 0) && reads(0x17a, 0));
 	/* What ran cannot go on. */
-	assert_true(vcpu_machine_check(&vcpu, GIB(4) + MIB(64) - PAGE_SIZE));
+	assert_true(mce_tell(&vcpu, GIB(4) + MIB(64) - PAGE_SIZE));
 	assert_true(reads(0x402, MIB(64) - PAGE_SIZE) && reads(0x17a, 0xc));
 }
 
 static void test_told_amd(void **)
 {
 	parts.cpuid.entry[0].regs.ebx = 0x68747541;
-	assert_true(vcpu_machine_check(&vcpu, GIB(4) | 1));
+	assert_true(mce_tell(&vcpu, GIB(4) | 1));
 	assert_true(reads(0x401, 0xb400000000000134) && reads(0x402, 0) && reads(0x403, 0) && reads(0x17a, 5));
 }
 
 static void test_not_told(void **)
 {
 	/* It would wait for its other CPU. */
-	assert_false(vcpu_machine_check(&vcpu, GIB(2)));
+	assert_false(mce_tell(&vcpu, GIB(2)));
 	parts.vm.nr_vcpus = 1;
-	assert_true(vcpu_machine_check(&vcpu, GIB(2) | 1) && reads(0x17a, 5));
+	assert_true(mce_tell(&vcpu, GIB(2) | 1) && reads(0x17a, 5));
 	vcpu.mce = (struct vcpu_mce){ 0 };
-	assert_false(vcpu_machine_check(&vcpu, HOST_LOST_UNKNOWN));
+	assert_false(mce_tell(&vcpu, HOST_LOST_UNKNOWN));
 	/* None of its memory. */
-	assert_false(vcpu_machine_check(&vcpu, GIB(2) - PAGE_SIZE) || vcpu_machine_check(&vcpu, GIB(2) + MIB(64)));
+	assert_false(mce_tell(&vcpu, GIB(2) - PAGE_SIZE) || mce_tell(&vcpu, GIB(2) + MIB(64)));
 	cr4 = CR4_PAE;
-	assert_false(vcpu_machine_check(&vcpu, GIB(2)));
+	assert_false(mce_tell(&vcpu, GIB(2)));
 	cr4 = CR4_MCE;
 	config.on_mce = ON_MCE_STOP;
-	assert_false(vcpu_machine_check(&vcpu, GIB(2)));
+	assert_false(mce_tell(&vcpu, GIB(2)));
 	assert_false(vcpu.mce.due || vcpu.mce.status || vcpu.mce.mcg_status);
 }
 

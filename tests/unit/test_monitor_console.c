@@ -17,6 +17,7 @@
 #include <margay/errno.h>
 #include "tests/unit/fake_host.h"
 #include "vmm/console/monitor_console.h"
+#include "vmm/devices.h"
 #include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/monitor.h"
@@ -144,16 +145,10 @@ int vm_resume(struct vm *vm)
 	return result;
 }
 
-void vm_press_button(struct vm *vm)
+int vm_press(struct vm *vm, enum vm_button button)
 {
 	assert_true(held);
-	snprintf(asked, sizeof(asked), "press %s", vm->name);
-}
-
-int vm_nmi(struct vm *vm)
-{
-	assert_true(held);
-	snprintf(asked, sizeof(asked), "nmi %s", vm->name);
+	snprintf(asked, sizeof(asked), "%s %s", button == VM_BUTTON_POWER ? "press" : "nmi", vm->name);
 	return result;
 }
 
@@ -335,6 +330,7 @@ static void test_answers(void **)
 		{ 0, "vm pause vm0", "", "vm0 does not run" },
 		{ 0, "vm press vm1", "press vm1", "vm1: power button pressed" },
 		{ 0, "vm press vm0", "", "vm0 does not run" },
+		{ -ENOSYS, "vm press vm1", "press vm1", "vm1 has no power button: that needs CONFIG_VM_IOAPIC" },
 		{ 0, "vm nmi vm1", "nmi vm1", "vm1: NMI sent" },
 		{ -ENXIO, "vm nmi vm1", "nmi vm1", "vm1: its guest takes no NMI, at LINT1 of any vCPU" },
 		{ -EPERM, "vm nmi vm1", "nmi vm1", "vm1 has crashed: stop it" },

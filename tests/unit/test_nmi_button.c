@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/nmi_button.c vmm/dev/debug_clock.c @tests/unit/lapic.sources @tests/unit/fake_vm.sources */
+/* UNIT: vmm/dev/nmi_button.c vmm/devices.c vmm/dev/debug_clock.c @tests/unit/lapic.sources @tests/unit/fake_vm.sources */
 /*
  * The operator's NMI: it comes to the vCPUs whose guest lets NMIs in at LINT1 (SDM vol. 3, 11.5.1), to no other, and to a
  * local APIC that is the CPU's own as well; and port 0x61 tells of no error of the board (ICH9 data sheet, 13.7.1).
@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/lapic_guest.h"
+#include "vmm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/vm.h"
 
@@ -61,7 +62,7 @@ static void expect(int result, bool first, bool second)
 {
 	unsigned kicks[2] = { fake_host.kicks[0], fake_host.kicks[1] };
 
-	assert_int_equal(vm_nmi(vm), result);
+	assert_int_equal(vm_press(vm, VM_BUTTON_NMI), result);
 	assert_int_equal(vm->vcpus[0]->nmi_pending, first);
 	assert_int_equal(vm->vcpus[1]->nmi_pending, second);
 	assert_int_equal(fake_host.kicks[0] - kicks[0], first);

@@ -10,7 +10,7 @@
 #include <margay/errno.h>
 #include "tests/unit/virtio_guest.h"
 #include "tests/unit/fake_functions.h"
-#include "vmm/vdev.h"
+#include "vmm/devices.h"
 
 #define MODULE_SIZE (300 * 1024 + 100)
 #define SECTORS (MODULE_SIZE / 512 + 1)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/wake_pin.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/wake_pin.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c vmm/devices.c tests/unit/fake_vm.c */
 /*
  * The pin that wakes a guest: registers by the Atom E3800's data sheet (329670, volume 3, GPIO NCORE), the test plays Linux'
  * pinctrl-baytrail. The pin is number 0, whose pad is the twentieth.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/lapic.h"
-#include "vmm/dev/wake_pin.h"
+#include "vmm/devices.h"
 #include "vmm/guest_platform.h"
 
 #define BASE 0xfec10000ull
@@ -68,20 +69,25 @@ static void test_registers(void **)
 	assert_int_equal(guest_load(vm, BASE + 0xffc, 4), 0);
 }
 
+static void press(void)
+{
+	assert_int_equal(vm_press(vm, VM_BUTTON_POWER), 0);
+}
+
 /* Nothing comes that is not wanted: not before the pin is armed, not by another's pad, not behind its mask. */
 static void test_pulse(void **)
 {
 	guest_store(vm, INT_STAT, 4, ~0u);
 	assert_int_equal(guest_load(vm, INT_STAT, 4), 0);
-	wake_pin_pulse(vm);
+	press();
 	guest_store(vm, CONF0(0), 4, TRIG_POS);
 	guest_store(vm, CONF0(19), 4, ~TRIG_POS);
-	wake_pin_pulse(vm);
+	press();
 	assert_int_equal(edges, 0);
 	assert_int_equal(guest_load(vm, INT_STAT, 4), 0);
 	guest_store(vm, CONF0(19), 4, TRIG_POS);
 	for (unsigned n = 1; n <= 3; n++) {
-		wake_pin_pulse(vm);
+		press();
 		assert_true(edges == n && !level);
 		assert_int_equal(guest_load(vm, INT_STAT, 4), 1);
 		guest_store(vm, INT_STAT, 4, ~1u); /* other pins' */
@@ -90,7 +96,8 @@ static void test_pulse(void **)
 		assert_int_equal(guest_load(vm, INT_STAT, 4), 0);
 	}
 	guest_store(vm, CONF0(19), 4, 0);
-	wake_pin_pulse(vm);
+	press();
+	assert_int_equal(vm_press(vm, VM_BUTTON_NMI), -ENOSYS);
 	assert_int_equal(edges, 3);
 }
 

@@ -4,10 +4,10 @@
 #include <margay/host.h>
 
 #include "vmm/commander/private.h"
+#include "vmm/devices.h"
 #include "vmm/monitor.h"
 #include "vmm/outcome.h"
 #include "vmm/slot.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
 
 static const char *counted; /* the VM whose devices say something */

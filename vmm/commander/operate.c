@@ -5,6 +5,7 @@
 #include <margay/string.h>
 
 #include "vmm/commander/private.h"
+#include "vmm/devices.h"
 #include "vmm/monitor.h"
 #include "vmm/output_log.h"
 #include "vmm/pause.h"
@@ -27,6 +28,8 @@ static int result(const struct slot *s, int err)
 		return commander_refuse(EALREADY, "%s is in that state already", name);
 	if (err == -ENXIO)
 		return commander_refuse(ENXIO, "%s: its guest takes no NMI, at LINT1 of any vCPU", name);
+	if (err == -ENOSYS)
+		return commander_refuse(ENXIO, "%s has no such button", name);
 	if (err == -ENOSPC)
 		return commander_refuse(ENOSPC, "%s: no CPU is free to start it", name);
 	return commander_refuse(-err, "%s: error %d", name, -err);
@@ -104,9 +107,12 @@ int commander_resume(const struct vm_config_control *control, unsigned, struct s
 /* Whether the guest heeds it is its own affair. */
 static int press(struct vm *vm)
 {
-	if (IS_ENABLED(CONFIG_VM_POWER_BUTTON))
-		vm_press_button(vm);
-	return 0;
+	return vm_press(vm, VM_BUTTON_POWER);
+}
+
+static int press_nmi(struct vm *vm)
+{
+	return vm_press(vm, VM_BUTTON_NMI);
 }
 
 int commander_press(const struct vm_config_control *control, unsigned, struct span text)
@@ -120,7 +126,7 @@ int commander_nmi(const struct vm_config_control *control, unsigned, struct span
 {
 	struct slot *s = vms_find(control, text);
 
-	return s ? with_vm(s, vm_nmi) : -ENOENT;
+	return s ? with_vm(s, press_nmi) : -ENOENT;
 }
 
 /* ---- consoles -------------------------------------------------------------------------------- */

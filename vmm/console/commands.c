@@ -4,6 +4,7 @@
 #include <margay/string.h>
 
 #include "vmm/console/monitor_console.h"
+#include "vmm/devices.h"
 #include "vmm/monitor.h"
 #include "vmm/output_log.h"
 #include "vmm/pause.h"
@@ -55,6 +56,7 @@ static const struct { int err; const char *text; } results[] = {
 	{ -EBUSY, ": it runs or starts: vm list tells" }, { -ENODEV, " does not run" }, { -EPERM, " has crashed: stop it" },
 	{ -EINVAL, ": its VM file was not understood: the log tells why" }, { -ENOSPC, ": no CPU is free to start it" },
 	{ -ENXIO, ": its guest takes no NMI, at LINT1 of any vCPU" },
+	{ -ENOSYS, " has no power button: that needs CONFIG_VM_IOAPIC" },
 };
 
 /* What a command that changes a VM's state answers. */
@@ -110,22 +112,22 @@ static void command_resume(const struct command_args *args)
 /* Whether the guest heeds it is its own affair. */
 static int press(struct vm *vm)
 {
-	if (IS_ENABLED(CONFIG_VM_POWER_BUTTON))
-		vm_press_button(vm);
-	return 0;
+	return vm_press(vm, VM_BUTTON_POWER);
+}
+
+static int press_nmi(struct vm *vm)
+{
+	return vm_press(vm, VM_BUTTON_NMI);
 }
 
 static void command_press(const struct command_args *args)
 {
-	if (IS_ENABLED(CONFIG_VM_POWER_BUTTON))
-		say_result(NAME(args), with_vm(args->vm, press), "power button pressed");
-	else
-		console_say("%s has no power button: that needs CONFIG_VM_IOAPIC", NAME(args));
+	say_result(NAME(args), with_vm(args->vm, press), "power button pressed");
 }
 
 static void command_nmi(const struct command_args *args)
 {
-	say_result(NAME(args), with_vm(args->vm, vm_nmi), "NMI sent");
+	say_result(NAME(args), with_vm(args->vm, press_nmi), "NMI sent");
 }
 
 static void command_console(const struct command_args *args)

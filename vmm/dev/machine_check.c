@@ -77,7 +77,7 @@ static int mce_write(void *, struct vcpu *vcpu, u32 msr, u64 value)
 
 static const struct msr_ops mce_ops = { .read = mce_read, .write = mce_write };
 
-bool vcpu_machine_check(struct vcpu *vcpu, u64 page)
+static bool mce_tell(struct vcpu *vcpu, u64 page)
 {
 	struct vcpu_mce *m = &vcpu->mce;
 	bool intel = is_intel(vcpu->vm), one = m->mcg_ext_ctl;
@@ -115,5 +115,5 @@ static int mce_create(struct vm *vm, void **)
 	return err;
 }
 
-static const struct vdev mce_vdev = { .name = "machine-check", .create = mce_create };
+static const struct vdev mce_vdev = { .name = "machine-check", .create = mce_create, .machine_check = mce_tell };
 VDEV(mce_vdev);

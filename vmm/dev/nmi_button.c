@@ -15,10 +15,12 @@
 #define NMI_STATUS_PORT 0x61
 #define NMI_STATUS_CAUSES 0xc0u
 
-int vm_nmi(struct vm *vm)
+static int nmi_button_press(struct vm *vm, void *, enum vm_button button)
 {
 	int err = -ENXIO;
 
+	if (button != VM_BUTTON_NMI)
+		return -ENOSYS;
 	if (__atomic_load_n(&vm->kept, __ATOMIC_ACQUIRE))
 		return -EPERM;
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
@@ -50,5 +52,5 @@ static int nmi_button_create(struct vm *vm, void **)
 	return vm_register_pio(vm, NMI_STATUS_PORT, 1, &status_ops, NULL);
 }
 
-static const struct vdev nmi_button_vdev = { .name = "nmi-button", .create = nmi_button_create };
+static const struct vdev nmi_button_vdev = { .name = "nmi-button", .create = nmi_button_create, .press = nmi_button_press };
 VDEV(nmi_button_vdev);

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The guest's power button: its press is an edge of its pin of the I/O APIC (vmm/acpi/acpi_button.c says so to the guest), and of
- * the pin that wakes one that sleeps, where that edge is not heard. A guest that powers off later has been stopped: what its VM
- * file says of a power-off does not follow.
+ * the pin that wakes one that sleeps (wake_pin.c), where that edge is not heard. A guest that powers off later has been stopped:
+ * what its VM file says of a power-off does not follow.
  */
-#include "vmm/dev/lapic.h"
-#include "vmm/dev/wake_pin.h"
-#include "vmm/guest_platform.h"
-#include "vmm/vm.h"
-#include "vmm/vm_end.h"
+#include <margay/errno.h>
 
-void vm_press_button(struct vm *vm)
+#include "vmm/dev/lapic.h"
+#include "vmm/guest_platform.h"
+#include "vmm/vdev.h"
+#include "vmm/vm.h"
+
+static int power_button_press(struct vm *vm, void *, enum vm_button button)
 {
+	if (button != VM_BUTTON_POWER)
+		return -ENOSYS;
 	__atomic_store_n(&vm->asked, true, __ATOMIC_RELEASE);
 	ioapic_line(vm, GUEST_BUTTON_GSI, true);
 	ioapic_line(vm, GUEST_BUTTON_GSI, false);
-	wake_pin_pulse(vm);
+	return 0;
 }
+
+static const struct vdev power_button_vdev = { .name = "power-button", .press = power_button_press };
+VDEV(power_button_vdev);

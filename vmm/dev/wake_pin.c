@@ -6,7 +6,7 @@
  * into general kernels: pads of 16 bytes with CONF0 first and VAL third, and at 0x800 the interrupts that pend, cleared by
  * writing 1.
  */
-#include "vmm/dev/wake_pin.h"
+#include <margay/errno.h>
 
 #include "vmm/dev/lapic.h"
 #include "vmm/guest_platform.h"
@@ -67,20 +67,24 @@ static void wake_pin_write(void *dev, struct vcpu *, u64 offset, unsigned, u64 v
 
 static const struct mmio_ops wake_pin_ops = { .sizes = 4, .read = wake_pin_read, .write = wake_pin_write };
 
-void wake_pin_pulse(struct vm *vm)
+/* A pulse, of which a guest that has not set the pin up hears nothing. */
+static int wake_pin_press(struct vm *vm, void *instance, enum vm_button button)
 {
-	struct wake_pin *w = vm->wake_pin;
+	struct wake_pin *w = instance;
 	bool armed;
 
+	if (button != VM_BUTTON_POWER)
+		return -ENOSYS;
 	spin_lock(&w->lock);
 	armed = w->conf0[PAD_OF_PIN0] & CONF0_TRIG_POS;
 	if (armed)
 		w->pending = true;
 	spin_unlock(&w->lock);
-	if (!armed)
-		return;
-	ioapic_line(vm, GUEST_WAKE_GSI, true);
-	ioapic_line(vm, GUEST_WAKE_GSI, false);
+	if (armed) {
+		ioapic_line(vm, GUEST_WAKE_GSI, true);
+		ioapic_line(vm, GUEST_WAKE_GSI, false);
+	}
+	return 0;
 }
 
 static int wake_pin_create(struct vm *vm, void **instance)
@@ -89,16 +93,8 @@ static int wake_pin_create(struct vm *vm, void **instance)
 
 	if (!w)
 		return host_no_memory(vm->name);
-	vm->wake_pin = w;
 	return vm_register_mmio(vm, gpa(GUEST_WAKE_BASE), GUEST_WAKE_SIZE, &wake_pin_ops, w);
 }
 
-static void wake_pin_destroy(struct vm *vm, void *instance)
-{
-	vm->wake_pin = NULL;
-	if (instance)
-		host_pages_free(instance, 1);
-}
-
-static const struct vdev wake_pin_vdev = { .name = "wake-pin", .create = wake_pin_create, .destroy = wake_pin_destroy };
+static const struct vdev wake_pin_vdev = { .name = "wake-pin", .create = wake_pin_create, .press = wake_pin_press };
 VDEV(wake_pin_vdev);

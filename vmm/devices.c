@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See devices.h. */
+#include "vmm/devices.h"
+
+#include <margay/errno.h>
+
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
+
+extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+
+unsigned devices_count(void)
+{
+	return (unsigned)(__stop_vdevs - __start_vdevs);
+}
+
+int devices_create(struct vm *vm)
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
+		int err;
+
+		vm->nr_devices = i + 1;
+		err = d[i]->create ? d[i]->create(vm, &vm->device[i]) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void devices_destroy(struct vm *vm)
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	while (vm->nr_devices) {
+		void *instance = vm->device[--vm->nr_devices];
+
+		if (d[vm->nr_devices]->destroy)
+			d[vm->nr_devices]->destroy(vm, instance);
+		else
+			host_pages_free(instance, 1);
+	}
+}
+
+static void tell_vcpu(struct vcpu *vcpu, bool starts)
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
+		void (*fn)(struct vcpu *vcpu, void *instance) = starts ? d[i]->vcpu_start : d[i]->vcpu_stop;
+
+		if (fn)
+			fn(vcpu, vcpu->vm->device[i]);
+	}
+}
+
+void devices_vcpu_start(struct vcpu *vcpu)
+{
+	tell_vcpu(vcpu, true);
+}
+
+void devices_vcpu_stop(struct vcpu *vcpu)
+{
+	tell_vcpu(vcpu, false);
+}
+
+void devices_vcpu_pause(struct vcpu *vcpu, bool paused)
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	for (unsigned i = 0; &d[i] < __stop_vdevs; i++)
+		if (d[i]->vcpu_pause)
+			d[i]->vcpu_pause(vcpu, vcpu->vm->device[i], paused);
+}
+
+int vm_press(struct vm *vm, enum vm_button button)
+{
+	const struct vdev *const *d = __start_vdevs;
+	int result = -ENOSYS;
+
+	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
+		int err = d[i]->press ? d[i]->press(vm, vm->device[i], button) : -ENOSYS;
+
+		if (err != -ENOSYS)
+			result = err;
+	}
+	return result;
+}
+
+bool vcpu_machine_check(struct vcpu *vcpu, u64 page)
+{
+	for (const struct vdev *const *d = __start_vdevs; d < __stop_vdevs; d++)
+		if ((*d)->machine_check && (*d)->machine_check(vcpu, page))
+			return true;
+	return false;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The virtual devices of a VM, as the rest of the monitor has them: all that this image was linked with (vdev.h). */
+#ifndef VMM_DEVICES_H
+#define VMM_DEVICES_H
+
+#include "vmm/vdev.h"
+
+/* How many the image has: as many instances has each VM (vm->device). */
+unsigned devices_count(void);
+
+/* Makes those of a VM, in the order of the image. 0 or -errno (printed); devices_destroy() follows in any case. */
+int devices_create(struct vm *vm);
+void devices_destroy(struct vm *vm);
+
+/* struct vdev's vcpu_start(), vcpu_stop() and vcpu_pause(). */
+void devices_vcpu_start(struct vcpu *vcpu);
+void devices_vcpu_stop(struct vcpu *vcpu);
+void devices_vcpu_pause(struct vcpu *vcpu, bool paused);
+
+/* The same of press(): -ENOSYS where no device has that button. */
+int vm_press(struct vm *vm, enum vm_button button);
+/* The same of machine_check(): false where nobody can tell the guest. */
+bool vcpu_machine_check(struct vcpu *vcpu, u64 page);
+/* The same of counts(), of a VM that stays meanwhile: device_counts.c. */
+void vm_device_counts(const struct vm *vm, void (*say)(const char *text));
+
+#endif
