@@ -56,12 +56,6 @@ void vcpu_leave(struct vcpu *vcpu)
 		wait_for_all(vm);
 }
 
-void vcpu_no_answer(struct vcpu *vcpu)
-{
-	vm_tell(vcpu->vm, "vcpu%u on CPU %u did not answer a kick for %u s", vcpu->id, vcpu->cpu, VM_ANSWER_SECONDS);
-	vm_end(vcpu->vm, VM_END_CRASH);
-}
-
 /* None of its vCPUs has left, to wait for the others: this CPU, which is nobody's, does. */
 static void stand_in(struct host_work *work)
 {

@@ -13,20 +13,11 @@
 #include "vmm/follow_up.h"
 #include "vmm/hvm.h"
 #include "vmm/output_log.h"
+#include "vmm/service.h"
 #include "vmm/slot.h"
 #include "vmm/vm.h"
 
 #define LAST_WORDS 60 /* lines of a guest that ended badly: a panic of Linux has some 35 to 50, the reason first */
-
-extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_services[])(void);
-
-struct spinlock monitor_lock;
-struct slot monitor_slots[MONITOR_MAX_VMS];
-unsigned monitor_nr_slots;
-unsigned monitor_busy = 1, monitor_turn;
-bool monitor_booted;
-const struct monitor_witness *monitor_witness;
-static unsigned nr_running, nr_ending; /* under monitor_lock, too; those that end the node or say that it is idle */
 
 /* A boot says only what keeps it from running VMs. */
 static void tell_missing(const struct hvm_feature *f)
@@ -91,42 +82,6 @@ static void read_configs(void)
 	}
 	if (!monitor_nr_slots)
 		host_log("margay: no VM file: no boot module is named " MONITOR_VM_PREFIX "...");
-}
-
-/* One running VM less, or one less who holds off the node's end. The last one ends the node. */
-void monitor_put_running(void)
-{
-	bool last;
-
-	spin_lock(&monitor_lock);
-	last = --nr_running == 0;
-	nr_ending += last;
-	spin_unlock(&monitor_lock);
-	if (!last)
-		return;
-	monitor_node_over();
-	if (!IS_ENABLED(CONFIG_MONITOR_CONSOLE))
-		return;
-	spin_lock(&monitor_lock);
-	nr_ending--;
-	spin_unlock(&monitor_lock);
-}
-
-bool monitor_idle(void)
-{
-	bool idle;
-
-	spin_lock(&monitor_lock);
-	idle = !nr_running && !nr_ending;
-	spin_unlock(&monitor_lock);
-	return idle;
-}
-
-void monitor_get_running(void)
-{
-	spin_lock(&monitor_lock);
-	nr_running++;
-	spin_unlock(&monitor_lock);
 }
 
 static void set_state(struct slot *s, enum slot_state state)
@@ -330,8 +285,7 @@ static void monitor_start(void)
 	read_configs();
 	if (IS_ENABLED(CONFIG_VM_SHARING))
 		monitor_check_together();
-	for (void (*const *service)(void) = __start_monitor_services; service < __stop_monitor_services; service++)
-		(*service)();
+	services_start();
 	if (choose_backend())
 		start_ready();
 	monitor_booted = true;

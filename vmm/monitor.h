@@ -85,9 +85,6 @@ int monitor_vm_stop(unsigned i, bool again);
  */
 bool monitor_idle(void);
 
-/* VFs have been switched on, or functions reset (slot.h: SLOTS_WAIT). Starts the VMs that waited for them. Any CPU. */
-void monitor_start_functions(void);
-
 /* Ends the node, or restarts it, at once. */
 void monitor_node_end(bool reboot) __attribute__((noreturn));
 

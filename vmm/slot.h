@@ -64,7 +64,7 @@ void monitor_get_running(void);
 void monitor_put_running(void);
 /*
  * start_functions.c, in images with SLOTS_WAIT: can the VM have all PCI functions that its file wants: are its VFs on, and is none
- * being reset after a VM's end? If not, monitor_start_functions() (monitor.h) starts it. monitor_lock held.
+ * being reset after a VM's end? If not, the same file starts it once they are. monitor_lock held.
  */
 #define SLOTS_WAIT (IS_ENABLED(CONFIG_PASSTHROUGH) && IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 bool monitor_has_functions(struct slot *s);

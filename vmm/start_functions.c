@@ -7,6 +7,7 @@
 
 #include "vmm/monitor.h"
 #include "vmm/pci/vm_pci.h"
+#include "vmm/service.h"
 #include "vmm/slot.h"
 
 static u8 turns; /* how often some could be had again, modulo 256; guarded by monitor_lock */
@@ -41,13 +42,20 @@ static void start_all(void)
 	}
 }
 
-void monitor_start_functions(void)
+/* VFs have been switched on, or functions reset. Starts the VMs that waited for them. Any CPU. */
+static void start_waiting(void)
 {
 	spin_lock(&monitor_lock);
 	turns++;
 	spin_unlock(&monitor_lock);
 	start_all();
 }
+
+static void listen(void)
+{
+	vm_pci_on_free(start_waiting);
+}
+MONITOR_SERVICE(listen);
 
 bool monitor_wait_for_functions(struct slot *s)
 {

@@ -23,11 +23,6 @@
 
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
-/* No function, but a mark in vcpu->call. */
-static void gone(struct vcpu *)
-{
-}
-
 struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 {
 	const struct host_cpu_info *info = host_cpu_info(vm->host_cpu[id]);
@@ -40,7 +35,7 @@ struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 	vcpu->cpu = vm->host_cpu[id];
 	vcpu->apic_id = vm->config->flat ? id : info->apic_id;
 	vcpu->stage2_seen = STAGE2_ABSENT;
-	vcpu->call = gone;
+	vcpu_calls(vcpu, false);
 	vcpu->startup = id ? STARTUP_WAIT : STARTUP_RUN;
 	return vcpu;
 }
@@ -48,33 +43,6 @@ struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 void vcpu_destroy(struct vcpu *vcpu)
 {
 	host_pages_free(vcpu, 1);
-}
-
-int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
-{
-	void (*none)(struct vcpu *vcpu) = NULL;
-
-	if (!__atomic_compare_exchange_n(&vcpu->call, &none, fn, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return none == gone ? -ENODEV : -EBUSY;
-	vcpu_kick(vcpu);
-	return 0;
-}
-
-/* Does what was asked; `next` says whether more may be. */
-static void serve_call(struct vcpu *vcpu, void (*next)(struct vcpu *vcpu))
-{
-	void (*fn)(struct vcpu *vcpu) = __atomic_exchange_n(&vcpu->call, next, __ATOMIC_ACQ_REL);
-
-	if (fn && fn != gone)
-		fn(vcpu);
-}
-
-void vcpu_serve_call(struct vcpu *vcpu)
-{
-	if (unlikely(__atomic_load_n(&vcpu->call, __ATOMIC_ACQUIRE)))
-		serve_call(vcpu, NULL);
-	if (debugger_on() && unlikely(__atomic_load_n(&vcpu->debug.wanted, __ATOMIC_ACQUIRE)))
-		debugger->serve(vcpu);
 }
 
 static bool running(const struct vm *vm)
@@ -95,6 +63,13 @@ static bool more_is_lost(const struct vm *vm)
 	return host_memory_lost(__atomic_load_n(&vm->lost_seen, __ATOMIC_ACQUIRE), &page);
 }
 
+/* Is there something for vcpu_serve_call()? */
+static bool called(const struct vcpu *vcpu)
+{
+	return __atomic_load_n(&vcpu->call, __ATOMIC_ACQUIRE) ||
+	       (debugger_on() && __atomic_load_n(&vcpu->debug.wanted, __ATOMIC_ACQUIRE));
+}
+
 /* All that may keep the vCPU from the guest, and the events that it takes along. False: its VM has ended. */
 static noinline bool look(struct vcpu *vcpu)
 {
@@ -108,7 +83,8 @@ static noinline bool look(struct vcpu *vcpu)
 		shootdown_note(vcpu);
 		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unlikely(more_is_lost(vcpu->vm)))
 			vm_drop_lost(vcpu);
-		vcpu_serve_call(vcpu);
+		if (unlikely(called(vcpu)))
+			vcpu_serve_call(vcpu);
 		if (unlikely(vcpu_paused(vcpu))) {
 			vcpu_stay_paused(vcpu);
 			continue;
@@ -239,11 +215,11 @@ static void vcpu_work(struct host_work *work)
 			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE) ||
 			       ((IS_ENABLED(CONFIG_VM_SHARING) || vm_direct(vm)) && preparing(vm)))
 				host_interrupt_window();
-			serve_call(vcpu, NULL);
+			vcpu_calls(vcpu, true);
 			shootdown_join(vcpu);
 			loop(vcpu);
 			shootdown_leave(vcpu);
-			serve_call(vcpu, gone);
+			vcpu_calls(vcpu, false);
 			if (IS_ENABLED(CONFIG_DUMPS) && vcpu->died)
 				inspect_log(vcpu);
 			devices_vcpu_stop(vcpu);

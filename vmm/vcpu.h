@@ -129,6 +129,8 @@ static inline void vcpu_die(struct vcpu *vcpu, enum vm_end why)
  * -ENODEV when the vCPU runs no more or not yet.
  */
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu));
+/* From now on it serves calls, or none; what was asked before is done. On its CPU, or before it has one. */
+void vcpu_calls(struct vcpu *vcpu, bool may);
 /* Does what vcpu_call() and the debugger want: wherever the vCPU stays out of the guest. On its CPU. */
 void vcpu_serve_call(struct vcpu *vcpu);
 

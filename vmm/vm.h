@@ -111,8 +111,6 @@ void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others)
 
 /* The last that a vCPU does of its VM, on its CPU: the first one waits for the others, and gives up those who do not come. */
 void vcpu_leave(struct vcpu *vcpu);
-/* Ends the VM, whose vCPU did not answer a kick for that long: what becomes of its CPU is seen when all others have left. */
-void vcpu_no_answer(struct vcpu *vcpu);
 /* Instead of taking a VM down of which CPUs were given up: these may still use, and write to, all that it has. */
 void vm_abandon(struct vm *vm);
 

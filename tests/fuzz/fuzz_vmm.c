@@ -21,6 +21,7 @@
 /* With its static state: each run starts anew. */
 #include "vmm/monitor.c"
 #include "vmm/output_log.c"
+#include "vmm/running.c"
 #include "vmm/pause.h"
 #include "vmm/service.h"
 #include "vmm/startup.h"

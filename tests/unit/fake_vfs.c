@@ -101,7 +101,7 @@ void pci_sriov_tell(struct vcpu *)
 {
 }
 
-__attribute__((weak)) void monitor_start_functions(void)
+__attribute__((weak)) void pci_tell_waiting(void)
 {
 }
 

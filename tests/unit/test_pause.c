@@ -37,11 +37,6 @@ void pci_wait_go_on(struct vcpu *v)
 	assert_int_equal(vm_resume(v->vm), 0);
 }
 
-void vcpu_no_answer(struct vcpu *)
-{
-	fail();
-}
-
 /* test_virtio_net.c has VMs with devices that others write for. */
 void pci_virtual_settle(struct vm *)
 {

@@ -424,7 +424,7 @@ void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others)
 	}
 }
 
-void monitor_start_functions(void)
+static void start_waiting(void)
 {
 	/* All is there, and it holds off the end still. */
 	assert_true(fake_host.nr_extents == kept / MIB(2) + lost && running == 1);
@@ -446,6 +446,7 @@ static void end_vm(void)
 {
 	struct pci_end *left;
 
+	vm_pci_on_free(start_waiting);
 	destroy();
 	left = parts.vm.pci_end;
 	if (left)

@@ -255,7 +255,7 @@ static void take_line(struct vm *v, unsigned gsi, bool level)
 
 static const struct intc_ops intc = { .line = take_line };
 
-void monitor_start_functions(void)
+void pci_tell_waiting(void)
 {
 	starts++;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c vmm/follow_up.c vmm/hvm.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: tests/unit/fake_host.c vmm/follow_up.c vmm/hvm.c vmm/slots.c vmm/services.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /* What follows a VM's end: whether it starts again, what its slot is then, and what an operator is told. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/monitor.c"
+#include "vmm/running.c"
 #include "vmm/service.h"
 
 /* Of the boot, which is not tested here. */

@@ -24,6 +24,11 @@ bool vm_pci_has_vfs(const struct vm_config *c)
 	return on;
 }
 
+void vm_pci_on_free(void (*fn)(void))
+{
+	assert_ptr_equal(fn, start_waiting);
+}
+
 static bool resetting, own; /* one that the VM wants; that was its own */
 
 bool vm_pci_resetting(const struct vm_config *c, bool others)
@@ -98,16 +103,16 @@ static int reset(void **)
 
 static void test_waits(void **)
 {
-	monitor_start_functions();
+	start_waiting();
 	assert_int_equal(started, 0);
 	on = true;
 	/* Nor one that has restarted too often, before its time. */
 	monitor_slots[0].restart_at = 1;
-	monitor_start_functions();
+	start_waiting();
 	assert_int_equal(started, 0);
 	monitor_slots[0].restart_at = 0;
-	monitor_start_functions();
-	monitor_start_functions();
+	start_waiting();
+	start_waiting();
 	assert_int_equal(started, 1);
 }
 
@@ -115,12 +120,12 @@ static void test_waits(void **)
 static void test_gone(void **)
 {
 	on = true;
-	monitor_start_functions();
+	start_waiting();
 	on = false;
 	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
 	assert_int_equal(monitor_slots[0].state, WAITING);
 	on = true;
-	monitor_start_functions();
+	start_waiting();
 	assert_int_equal(started, 2);
 }
 
@@ -128,8 +133,8 @@ static void test_gone(void **)
 static void test_back(void **)
 {
 	on = true;
-	monitor_start_functions();
-	monitor_start_functions();
+	start_waiting();
+	start_waiting();
 	assert_int_equal(started, 1);
 	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
 	assert_int_equal(started, 2);
@@ -143,7 +148,7 @@ static void test_flood(void **)
 {
 	on = no_cpu = true;
 	for (unsigned i = 0; i < 1000; i++)
-		monitor_start_functions();
+		start_waiting();
 	assert_int_equal(said, LOG_LIMIT_BURST);
 }
 
@@ -151,17 +156,17 @@ static void test_flood(void **)
 static void test_fails_too_often(void **)
 {
 	on = true;
-	monitor_start_functions();
+	start_waiting();
 	on = false;
 	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
 	assert_true(!running && !waits);
 	on = too_often = true;
-	monitor_start_functions();
+	start_waiting();
 	assert_int_equal(started, 2);
-	monitor_start_functions();
+	start_waiting();
 	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
 	assert_true(running == 1 && waits == 1 && monitor_slots[0].state == WAITING);
-	monitor_start_functions();
+	start_waiting();
 	assert_int_equal(started, 2);
 }
 
@@ -170,10 +175,10 @@ static void test_resetting(void **)
 {
 	on = resetting = true;
 	assert_false(monitor_has_functions(&monitor_slots[0]));
-	monitor_start_functions();
+	start_waiting();
 	assert_int_equal(started, 0);
 	resetting = false;
-	monitor_start_functions();
+	start_waiting();
 	assert_int_equal(started, 1);
 	resetting = true;
 	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
@@ -189,15 +194,15 @@ static void test_lacks_memory(void **)
 	struct slot *s = &monitor_slots[0];
 
 	on = true;
-	monitor_start_functions();
+	start_waiting();
 	s->lacks_memory = true;
 	assert_true(monitor_wait_for_functions(s));
 	/* Not before: it would fail again, without end. */
 	assert_true(s->state == WAITING && started == 1);
-	monitor_start_functions();
+	start_waiting();
 	assert_int_equal(started, 2);
 	s->lacks_memory = true;
-	monitor_start_functions();
+	start_waiting();
 	assert_true(monitor_wait_for_functions(s));
 	assert_int_equal(started, 3);
 	/* The next start has failed before it asked for any. */

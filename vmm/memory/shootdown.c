@@ -67,7 +67,8 @@ bool vcpu_may_answer(struct vcpu *vcpu, u64 since)
 	if (!IS_ENABLED(CONFIG_LOST_CPUS))
 		host_panic("%s: vcpu%u on CPU %u did not answer a kick for %u s", vcpu->vm->name, vcpu->id, vcpu->cpu,
 			   VM_ANSWER_SECONDS);
-	vcpu_no_answer(vcpu);
+	vm_tell(vcpu->vm, "vcpu%u on CPU %u did not answer a kick for %u s", vcpu->id, vcpu->cpu, VM_ANSWER_SECONDS);
+	vm_end(vcpu->vm, VM_END_CRASH);
 	return false;
 }
 

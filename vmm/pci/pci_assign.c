@@ -18,6 +18,19 @@ static struct {
 	enum { RUNS, RESETS, STUCK } state;
 } owned[HOST_PCI_FUNCTIONS];
 
+static void (*on_free)(void); /* set before any VM runs; NULL: nobody waits */
+
+void vm_pci_on_free(void (*fn)(void))
+{
+	on_free = fn;
+}
+
+void pci_tell_waiting(void)
+{
+	if (on_free)
+		on_free();
+}
+
 static bool matches(const struct vm_config_pci *want, const struct host_pci_function *f)
 {
 	switch (want->by) {

@@ -96,6 +96,8 @@ void pci_intx_destroy(struct vm_pci *pci);
 int pci_assign(struct vm *vm, struct vm_pci *pci);
 /* Others may have it again: it has been taken back. */
 void pci_release(const struct host_pci_function *f);
+/* Calls what vm_pci_on_free() wants. */
+void pci_tell_waiting(void);
 /* Its VM is over, and it is still being reset; or it will never stop. */
 void pci_resets(const struct host_pci_function *f, bool still);
 /* A function of another VM's, or of one's that is over, in that group: pci_group(). Its index; -1: there is none. *state: words. */

@@ -60,7 +60,7 @@ static bool go_on(struct host_idle_work *work)
 	if (!left)
 		pci_root_free(e);
 	if (settled)
-		monitor_start_functions();
+		pci_tell_waiting();
 	if (!left)
 		monitor_put_running();
 	return left;

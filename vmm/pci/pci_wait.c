@@ -83,7 +83,7 @@ static void is_over(struct vcpu *vcpu, unsigned n, int err)
 	if (IS_ENABLED(CONFIG_SRIOV) && busy == PCI_LEAVES)
 		pci_sriov_tell(vcpu);
 	if (IS_ENABLED(CONFIG_SRIOV) && busy == PCI_VFS_COME && !err)
-		monitor_start_functions();
+		pci_tell_waiting();
 }
 
 void pci_wait_go_on(struct vcpu *vcpu)

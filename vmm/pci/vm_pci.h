@@ -85,6 +85,9 @@ bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *b
 /* The same file's: the bus of a function, or of the last of its VFs, if they are on later ones. */
 u8 vm_pci_last_bus(const struct host_pci_function *f);
 
+/* fn() is called, on any CPU, when VFs have been switched on or functions are to be had again. Once, before any VM runs. */
+void vm_pci_on_free(void (*fn)(void));
+
 /* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
 #if IS_ENABLED(CONFIG_PASSTHROUGH)
 bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1]);
