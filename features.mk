@@ -8,7 +8,8 @@ files-VMX             := arch/x86_64/vmx/%
 files-SVM             := arch/x86_64/svm/%
 files-LEAN_EXITS      := arch/x86_64/vmx/lean.c arch/x86_64/svm/lean.c vmm/emulate/lean_mmio.c
 files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_revision.c arch/x86_64/cpu/thunks.asm \
-	arch/x86_64/svm/run_clean.asm arch/x86_64/vmx/run_clean.asm kernel/mitigations.c vmm/memory/split.c
+	arch/x86_64/svm/run_clean.asm arch/x86_64/vmx/run_clean.asm kernel/mitigations.c vmm/memory/split.c \
+	vmm/exit/bus_lock.c vmm/vcpu_mitigations.c
 files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c \
@@ -47,19 +48,21 @@ files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/p
 	vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
-files-BOOT_LOG        := vmm/load/load_check.c
-files-LOST_CPUS       := kernel/cpu/cpu_lost.c vmm/lost_cpus.c
+files-BOOT_LOG        := vmm/load/load_check.c vmm/report/vm_shape.c
+files-LOST_CPUS       := kernel/cpu/cpu_lost.c vmm/abandon.c vmm/lost_cpus.c vmm/plan/place_abandon.c
+files-VCPU_CALLS      := vmm/vcpu_call.c
+files-VCPU_LOOKS      := vmm/looks.c
 files-PARALLEL_ZERO   := kernel/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
 	kernel/alarm_input.c kernel/time/alarm.c \
 	kernel/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/x2apic.c vmm/direct.c \
-	vmm/direct_messages.c vmm/config/config_direct.c vmm/dev/lapic_direct.c
+	vmm/direct_messages.c vmm/config/config_direct.c vmm/load/kernel_facts.c vmm/dev/lapic_direct.c
 files-VM_CST          := kernel/acpi/aml_cst.c kernel/cstates.c vmm/acpi/acpi_cst.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c \
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
-files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c
+files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c vmm/vcpu_rdt.c
 files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/restart_limit.c vmm/restart_pace.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c

@@ -186,7 +186,8 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		mitigations_tell();
 	if (IS_ENABLED(CONFIG_CPU_POWER))
 		power_tell();
-	host_own_bytes(&per_cpu);
+	if (IS_ENABLED(CONFIG_BOOT_LOG))
+		host_own_bytes(&per_cpu);
 	irq_init();
 	pci_init(acpi.mcfg, &boot_info);
 	/* Before anything interrupts, and goes by it. */
@@ -209,7 +210,8 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	else if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		printk("machine checks: corrected errors are looked for where a CPU leaves its guest");
 	clock_refine();
-	print_own_memory(per_cpu);
+	if (IS_ENABLED(CONFIG_BOOT_LOG))
+		print_own_memory(per_cpu);
 	screen_show();
 	start_work();
 	screen_idle_start();

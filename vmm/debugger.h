@@ -40,8 +40,6 @@ struct debugger {
 	void (*retired)(struct vcpu *vcpu);
 	/* The guest's MOV to or from a debug register, intercepted for the debugger. */
 	void (*exit_dr)(struct vcpu *vcpu);
-	/* The VM goes: none of its vCPUs runs any more, or ever has. */
-	void (*vm_ended)(struct vm *vm);
 };
 
 /* Set once, before any VM runs. NULL: there is none. */

@@ -11,6 +11,6 @@ void vm_device_counts(const struct vm *vm, void (*say)(const char *text))
 	const struct vdev *const *d = __start_vdevs;
 
 	for (unsigned i = 0; i < vm->nr_devices && &d[i] < __stop_vdevs; i++)
-		if (d[i]->counts && vm->device[i])
-			d[i]->counts(vm, vm->device[i], say);
+		if (d[i]->calls && d[i]->calls->counts && vm->device[i])
+			d[i]->calls->counts(vm, vm->device[i], say);
 }

@@ -4,6 +4,7 @@
 
 #include <margay/errno.h>
 
+#include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
@@ -14,7 +15,8 @@ unsigned devices_count(void)
 	return (unsigned)(__stop_vdevs - __start_vdevs);
 }
 
-int devices_create(struct vm *vm)
+/* In the order of the image. */
+static int devices_vm_create(struct vm *vm)
 {
 	const struct vdev *const *d = __start_vdevs;
 
@@ -29,7 +31,7 @@ int devices_create(struct vm *vm)
 	return 0;
 }
 
-void devices_destroy(struct vm *vm)
+static void devices_vm_destroy(struct vm *vm)
 {
 	const struct vdev *const *d = __start_vdevs;
 
@@ -43,6 +45,9 @@ void devices_destroy(struct vm *vm)
 	}
 }
 
+static const struct vm_stage devices_stage = { .at = STAGE_DEVICES, .create = devices_vm_create, .destroy = devices_vm_destroy };
+VM_STAGE(devices_stage);
+
 static void tell_vcpu(struct vcpu *vcpu, bool starts)
 {
 	const struct vdev *const *d = __start_vdevs;
@@ -55,15 +60,20 @@ static void tell_vcpu(struct vcpu *vcpu, bool starts)
 	}
 }
 
-void devices_vcpu_start(struct vcpu *vcpu)
+static void devices_vcpu_start(struct vcpu *vcpu)
 {
 	tell_vcpu(vcpu, true);
 }
 
-void devices_vcpu_stop(struct vcpu *vcpu)
+static void devices_vcpu_stop(struct vcpu *vcpu)
 {
 	tell_vcpu(vcpu, false);
 }
+
+static const struct vcpu_stage devices_vcpu_stage = {
+	.at = VCPU_DEVICES, .on = { [VCPU_STARTS] = devices_vcpu_start, [VCPU_STOPS] = devices_vcpu_stop },
+};
+VCPU_STAGE(devices_vcpu_stage);
 
 void devices_vcpu_pause(struct vcpu *vcpu, bool paused)
 {
@@ -80,7 +90,8 @@ int vm_press(struct vm *vm, enum vm_button button)
 	int result = -ENOSYS;
 
 	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
-		int err = d[i]->press ? d[i]->press(vm, vm->device[i], button) : -ENOSYS;
+		const struct vdev_calls *calls = d[i]->calls;
+		int err = calls && calls->press ? calls->press(vm, vm->device[i], button) : -ENOSYS;
 
 		if (err != -ENOSYS)
 			result = err;
@@ -91,7 +102,7 @@ int vm_press(struct vm *vm, enum vm_button button)
 bool vcpu_machine_check(struct vcpu *vcpu, u64 page)
 {
 	for (const struct vdev *const *d = __start_vdevs; d < __stop_vdevs; d++)
-		if ((*d)->machine_check && (*d)->machine_check(vcpu, page))
+		if ((*d)->calls && (*d)->calls->machine_check && (*d)->calls->machine_check(vcpu, page))
 			return true;
 	return false;
 }

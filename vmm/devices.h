@@ -8,13 +8,7 @@
 /* How many the image has: as many instances has each VM (vm->device). */
 unsigned devices_count(void);
 
-/* Makes those of a VM, in the order of the image. 0 or -errno (printed); devices_destroy() follows in any case. */
-int devices_create(struct vm *vm);
-void devices_destroy(struct vm *vm);
-
-/* struct vdev's vcpu_start(), vcpu_stop() and vcpu_pause(). */
-void devices_vcpu_start(struct vcpu *vcpu);
-void devices_vcpu_stop(struct vcpu *vcpu);
+/* struct vdev's vcpu_pause(). */
 void devices_vcpu_pause(struct vcpu *vcpu, bool paused);
 
 /* The same of press(): -ENOSYS where no device has that button. */

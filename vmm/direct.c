@@ -4,26 +4,13 @@
 #include <margay/host.h>
 
 #include "vmm/debugger.h"
-#include "vmm/load/linux_built.h"
-#include "vmm/load/multiboot.h"
 #include "vmm/slot.h"
+#include "vmm/stage.h"
 #include "vmm/vm.h"
 
 #define CPUID_1_ECX_X2APIC BIT(21)
 
-/* What is known of the kernel. */
-static unsigned kernel_facts(const struct host_module *kernel)
-{
-	unsigned without;
-
-	if (IS_ENABLED(CONFIG_MULTIBOOT) && multiboot_is_kernel(kernel->data, kernel->size))
-		return DIRECT_MULTIBOOT;
-	without = linux_built_without(kernel->data, kernel->size);
-	return (without & LINUX_BUILT_NO_KVM_GUEST ? DIRECT_NO_KVM_GUEST : 0) |
-	       (without & LINUX_BUILT_NO_X2APIC ? DIRECT_XAPIC_KERNEL : 0);
-}
-
-int direct_decide(struct vm *vm, const struct host_module *kernel)
+int direct_decide(struct vm *vm)
 {
 	const struct vm_config *c = vm->config;
 	bool reached = !vm->wide_ids || (IS_ENABLED(CONFIG_IOMMU) && host_iommu_wide());
@@ -38,7 +25,7 @@ int direct_decide(struct vm *vm, const struct host_module *kernel)
 		facts |= DIRECT_NO_X2APIC;
 	if (host_x2apic_off())
 		facts |= DIRECT_X2APIC_OFF;
-	facts |= kernel_facts(kernel);
+	facts |= vm->kernel_facts;
 	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && monitor_slots[vm->id].without & LINUX_NO_X2APIC)
 		facts |= DIRECT_LEAVES_X2APIC;
 	if (debugger_on())
@@ -55,3 +42,6 @@ int direct_decide(struct vm *vm, const struct host_module *kernel)
 	vm->not_direct = why;
 	return 0;
 }
+
+static const struct vm_stage direct_stage = { .at = STAGE_DIRECT, .create = direct_decide };
+VM_STAGE(direct_stage);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A VM that ends though one of its CPUs does not answer a kick: that CPU, and all that it may still write to, stay out of use. */
-#include "vmm/debugger.h"
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
-#include "vmm/pci/vm_pci.h"
-#include "vmm/plan/place.h"
 #include "vmm/slot.h"
+#include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
@@ -77,17 +75,10 @@ void vm_stop_again(struct slot *s, bool (*hand_out)(struct host_work *work))
 	hand_out(&s->starter);
 }
 
-void vm_abandon(struct vm *vm)
+/* Nobody shall lead the line to it. */
+static void abandon_console(struct vm *vm)
 {
-	if (debugger_on())
-		debugger->vm_ended(vm);
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
-		vm_pci_abandon(vm);
 	if (vm->console)
 		host_console_remove(vm->console);
-	spin_lock(&place_lock);
-	for (unsigned i = 0; !vm_still_sends(vm) && i < vm->nr_host_cpus; i++)
-		if (host_cpu_info(vm->host_cpu[i])->online)
-			place_owners[vm->host_cpu[i]] = NULL;
-	spin_unlock(&place_lock);
 }
+VM_ABANDON(ABANDON_CONSOLE, abandon_console);

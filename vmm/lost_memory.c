@@ -11,6 +11,7 @@
 #include "vmm/memory/shootdown.h"
 #include "vmm/service.h"
 #include "vmm/slot.h"
+#include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 
@@ -30,24 +31,42 @@ static void drop(struct vcpu *vcpu, u64 page)
 		vm_tell(vm, "memory at GPA %#lx is lost: the guest has it no longer", at);
 }
 
-void vm_drop_lost(struct vcpu *vcpu)
+/* Takes what the machine has lost since out of the second-level tables. */
+static bool lost_look(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
 	u64 page;
 
+	if (!__atomic_exchange_n(&vcpu->lost_pages, false, __ATOMIC_ACQ_REL))
+		return false;
 	vm_stage2_lock(vcpu);
 	for (; host_memory_lost(vm->lost_seen, &page); __atomic_store_n(&vm->lost_seen, vm->lost_seen + 1, __ATOMIC_RELEASE))
 		drop(vcpu, page);
 	vm_stage2_unlock(vm);
+	return false;
 }
+
+/* What was lost before the VM began to run nobody has told it of. */
+static void lost_start(struct vcpu *vcpu)
+{
+	vcpu->lost_pages = true;
+}
+
+static const struct vcpu_stage lost_stage = { .at = VCPU_LOST, .on = { [VCPU_STARTS] = lost_start } };
+VCPU_STAGE(lost_stage);
+static const struct vcpu_look pages_look = { .at = LOOK_LOST, .look = lost_look };
+VCPU_LOOK(pages_look);
 
 /* One vCPU of each VM looks, in the guest or not; those that have not begun do so before they enter it. */
 static void tell_vms(void)
 {
 	spin_lock(&monitor_lock);
-	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
-		if (s->vm)
-			vcpu_kick(s->vm->vcpus[0]);
+	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
+		if (!s->vm)
+			continue;
+		__atomic_store_n(&s->vm->vcpus[0]->lost_pages, true, __ATOMIC_RELEASE);
+		vcpu_kick(s->vm->vcpus[0]);
+	}
 	spin_unlock(&monitor_lock);
 }
 

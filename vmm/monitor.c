@@ -15,6 +15,7 @@
 #include "vmm/output_log.h"
 #include "vmm/service.h"
 #include "vmm/slot.h"
+#include "vmm/stage.h"
 #include "vmm/vm.h"
 
 #define LAST_WORDS 60 /* lines of a guest that ended badly: a panic of Linux has some 35 to 50, the reason first */
@@ -208,6 +209,7 @@ static void reap(struct host_work *work)
 	s->state = ENDING;
 	monitor_busy += IS_ENABLED(CONFIG_MONITOR_CONSOLE);
 	spin_unlock(&monitor_lock);
+	/* CPUs that were given up may still use, and write to, all that the VM has. */
 	IS_ENABLED(CONFIG_LOST_CPUS) && vm->abandoned ? vm_abandon(vm) : vm_destroy(vm);
 	if (RESTARTS_PACED)
 		monitor_get_running();

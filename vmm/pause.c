@@ -11,15 +11,7 @@
 #include "vmm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
-#include "vmm/pci/pci_virtual.h"
-#include "vmm/pci/vm_pci.h"
-
-/* From now on nobody writes to its memory but its own vCPUs in their exits: others look at `paused` with a device's lock held. */
-static void settle(struct vm *vm)
-{
-	if (IS_ENABLED(CONFIG_VIRTIO))
-		pci_virtual_settle(vm);
-}
+#include "vmm/stage.h"
 
 static int set_paused(struct vm *vm, bool paused)
 {
@@ -38,7 +30,7 @@ static int set_paused(struct vm *vm, bool paused)
 	__atomic_store_n(&vm->paused, paused, __ATOMIC_RELEASE);
 	/* vCPUs that have not left the pause before do not settle by themselves. Nobody has a device's lock and comes here. */
 	if (paused)
-		settle(vm);
+		stages_pause(vm);
 	spin_unlock(&vm->pause_lock);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_kick(vm->vcpus[i]);
@@ -60,16 +52,14 @@ void vcpu_stay_paused(struct vcpu *vcpu)
 	struct vm *vm = vcpu->vm;
 
 	devices_vcpu_pause(vcpu, true);
-	settle(vm);
+	stages_pause(vm);
 	spin_lock(&vm->pause_lock);
 	vm->nr_paused++;
 	vm->frozen_at = host_tsc(); /* the last one's stays: it is not before any TSC that the guest has seen */
 	spin_unlock(&vm->pause_lock);
 	shootdown_leave(vcpu);
 	while (vcpu_paused(vcpu) && __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING) {
-		if (IS_ENABLED(CONFIG_PASSTHROUGH) && vcpu->pci_waits)
-			pci_wait_go_on(vcpu);
-		else
+		if (!vcpu_looks(vcpu, true))
 			host_cpu_wait();
 		vcpu_serve_call(vcpu);
 	}

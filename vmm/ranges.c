@@ -6,6 +6,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 
+#include "vmm/stage.h"
 #include "vmm/vm_parts.h"
 
 static int range_error(struct vm *vm, const char *kind, u64 base, int err)
@@ -63,13 +64,16 @@ static bool has_mmio_room(struct vm_ranges *all)
 	return true;
 }
 
-void vm_ranges_free(struct vm *vm)
+static void ranges_vm_destroy(struct vm *vm)
 {
 	struct vm_ranges *all = &vm_parts(vm)->ranges;
 
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && all->mmio != all->few)
 		host_pages_free(all->mmio, MANY_PAGES);
 }
+
+static const struct vm_stage ranges_stage = { .at = STAGE_RANGES, .destroy = ranges_vm_destroy };
+VM_STAGE(ranges_stage);
 
 int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
 {

@@ -40,8 +40,6 @@ struct msr_ops {
 int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev);
 int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev);
 int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev);
-/* Gives back what they took; the VM runs no more. */
-void vm_ranges_free(struct vm *vm);
 /* Moves the MMIO range of a device that has one; size 0: nowhere. What another vCPU is just doing may still go to the old place. */
 void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
 

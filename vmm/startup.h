@@ -4,8 +4,7 @@
 #define VMM_STARTUP_H
 
 #include <margay/types.h>
-
-struct vcpu;
+#include "vmm/vcpu.h"
 
 /*
  * Where a vCPU is between INIT and its code (SDM vol. 3, 9.4). Others store
@@ -17,6 +16,12 @@ enum vcpu_startup {
 	STARTUP_WAIT,      /* waits for a SIPI */
 	STARTUP_SIPI = BIT(8), /* | vector: starts at vector << 12 in real mode */
 };
+
+/* Does it run its guest's code, and is not to become another one first? */
+static inline bool vcpu_has_started(const struct vcpu *vcpu)
+{
+	return __atomic_load_n(&vcpu->startup, __ATOMIC_ACQUIRE) == STARTUP_RUN;
+}
 
 /* An INIT or a SIPI has been sent to the vCPU. From any CPU; kicks it. */
 void vcpu_init_ipi(struct vcpu *vcpu);

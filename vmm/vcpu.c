@@ -5,25 +5,21 @@
  * loop does nothing.
  */
 #include <margay/errno.h>
-#include <margay/host_rdt.h>
 
 #include "vmm/debugger.h"
-#include "vmm/devices.h"
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
-#include "vmm/pci/pci_virtual.h"
-#include "vmm/pci/vm_pci.h"
 #include "vmm/power_on.h"
-#include "vmm/report/inspect.h"
+#include "vmm/stage.h"
 #include "vmm/startup.h"
 #include "vmm/vm_parts.h"
 
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
-struct vcpu *vcpu_create(struct vm *vm, unsigned id)
+static struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 {
 	const struct host_cpu_info *info = host_cpu_info(vm->host_cpu[id]);
 	struct vcpu *vcpu = host_pages_alloc(1, info->node);
@@ -40,10 +36,28 @@ struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 	return vcpu;
 }
 
-void vcpu_destroy(struct vcpu *vcpu)
+/* One vCPU for each CPU that the VM has (vm->host_cpu), on its node. */
+static int vcpus_vm_create(struct vm *vm)
 {
-	host_pages_free(vcpu, 1);
+	for (unsigned i = 0; i < vm->nr_host_cpus; i++) {
+		struct vcpu *vcpu = vcpu_create(vm, i);
+
+		if (!vcpu)
+			return host_no_memory(vm->name);
+		vm->wide_ids = vm->wide_ids || vcpu->apic_id >= 0xff;
+		vm->vcpus[vm->nr_vcpus++] = vcpu;
+	}
+	return 0;
 }
+
+static void vcpus_vm_destroy(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		host_pages_free(vm->vcpus[i], 1);
+}
+
+static const struct vm_stage vcpus_stage = { .at = STAGE_VCPUS, .create = vcpus_vm_create, .destroy = vcpus_vm_destroy };
+VM_STAGE(vcpus_stage);
 
 static bool running(const struct vm *vm)
 {
@@ -54,13 +68,6 @@ static bool running(const struct vm *vm)
 static bool preparing(const struct vm *vm)
 {
 	return running(vm) && __atomic_load_n(&vm->ready, __ATOMIC_ACQUIRE) < vm->nr_vcpus;
-}
-
-static bool more_is_lost(const struct vm *vm)
-{
-	u64 page;
-
-	return host_memory_lost(__atomic_load_n(&vm->lost_seen, __ATOMIC_ACQUIRE), &page);
 }
 
 /* Is there something for vcpu_serve_call()? */
@@ -81,34 +88,16 @@ static noinline bool look(struct vcpu *vcpu)
 		if (!running(vcpu->vm))
 			return false;
 		shootdown_note(vcpu);
-		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unlikely(more_is_lost(vcpu->vm)))
-			vm_drop_lost(vcpu);
-		if (unlikely(called(vcpu)))
+		if (IS_ENABLED(CONFIG_VCPU_CALLS) && unlikely(called(vcpu)))
 			vcpu_serve_call(vcpu);
 		if (unlikely(vcpu_paused(vcpu))) {
 			vcpu_stay_paused(vcpu);
 			continue;
 		}
-		if (IS_ENABLED(CONFIG_PASSTHROUGH) && unlikely(vcpu->pci_waits)) {
-			pci_wait_go_on(vcpu);
+		if (unlikely(__atomic_load_n(&vcpu->reasons, __ATOMIC_RELAXED)) && vcpu_looks(vcpu, false))
 			continue;
-		}
-		if (unlikely(__atomic_load_n(&vcpu->startup, __ATOMIC_ACQUIRE) != STARTUP_RUN)) {
+		if (unlikely(!vcpu_has_started(vcpu))) {
 			startup_step(vcpu);
-			continue;
-		}
-		if (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && unlikely(vcpu->mce.due)) {
-			vcpu->mce.due = vcpu->halted = false;
-			vcpu_raise(vcpu, VEC_MC);
-		}
-		if (IS_ENABLED(CONFIG_MITIGATIONS) && unlikely(vcpu->bus_locked)) {
-			vcpu->bus_locked = !exit_may_disturb(vcpu);
-			host_interrupt_window();
-			continue;
-		}
-		if (IS_ENABLED(CONFIG_VIRTIO) && unlikely(__atomic_load_n(&vcpu->unfinished, __ATOMIC_RELAXED))) {
-			pci_virtual_go_on(vcpu);
-			host_interrupt_window();
 			continue;
 		}
 		if (debugger_on() && unlikely(vcpu->debug.work) && !debugger->enter(vcpu))
@@ -150,21 +139,6 @@ static void loop(struct vcpu *vcpu)
 		} while (likely(!must_look(vcpu)));
 }
 
-/* What this CPU needs, for this VM. */
-static void take_mitigations(struct vcpu *vcpu)
-{
-	const struct vm *vm = vcpu->vm;
-	struct host_mitigations m = host_mitigations(vcpu->cpu);
-
-	if (vm->config->trusted)
-		return;
-	/* Only who reaches device registers itself finds there what they left in the buffers. */
-	if (m.flags & MIT_VERW_DEVICES && vm->pci && vm->pci->nr_functions)
-		m.flags |= MIT_VERW;
-	vcpu->mitigations = m.flags;
-	vcpu->spec_ctrl = m.spec_ctrl;
-}
-
 /* Backend state and the power-on values of everything that the guest can see. */
 static int prepare(struct vcpu *vcpu)
 {
@@ -172,8 +146,6 @@ static int prepare(struct vcpu *vcpu)
 	const struct stage2 *s = &vm_parts(vm)->stage2;
 	int err;
 
-	if (IS_ENABLED(CONFIG_MITIGATIONS))
-		take_mitigations(vcpu);
 	host_account(&vm->own_bytes);
 	err = hvm->vcpu_create(vcpu);
 	host_account(NULL);
@@ -184,12 +156,12 @@ static int prepare(struct vcpu *vcpu)
 	vcpu->kick = host_cpu_kick_word();
 	vcpu->tsc_offset = vm->tsc_offset;
 	hvm->set_tsc_offset(vcpu, vcpu->tsc_offset);
-	msr_open_passthrough(vcpu);
 	if (vcpu->id == 0)
 		vm->entry_state(vm, vcpu);
 	host_fpu_reset(vm_parts(vm)->cpuid.xcr0_allowed);
 	vcpu->xcr0 = XCR0_X87;
-	devices_vcpu_start(vcpu);
+	msr_open_passthrough(vcpu);
+	stages_vcpu(vcpu, VCPU_STARTS);
 	if (__atomic_add_fetch(&vm->ready, 1, __ATOMIC_ACQ_REL) == vm->nr_vcpus)
 		vm_note(vm, "own memory: %lu KiB, and %lu KiB of tables", (vm->own_bytes - s->tables * PAGE_SIZE) >> 10,
 			s->tables * PAGE_SIZE >> 10);
@@ -203,8 +175,7 @@ static void vcpu_work(struct host_work *work)
 
 	if (IS_ENABLED(CONFIG_LOST_CPUS))
 		__atomic_sub_fetch(&vm->live_vcpus, VM_VCPU_BEHIND, __ATOMIC_ACQ_REL);
-	if (IS_ENABLED(CONFIG_VM_RDT))
-		host_rdt_enter(vm);
+	stages_vcpu(vcpu, VCPU_ENTERS);
 	if (hvm->cpu_on()) {
 		vm_end(vm, VM_END_CRASH);
 	} else {
@@ -220,18 +191,12 @@ static void vcpu_work(struct host_work *work)
 			loop(vcpu);
 			shootdown_leave(vcpu);
 			vcpu_calls(vcpu, false);
-			if (IS_ENABLED(CONFIG_DUMPS) && vcpu->died)
-				inspect_log(vcpu);
-			devices_vcpu_stop(vcpu);
-			if (IS_ENABLED(CONFIG_TELEMETRY))
-				telemetry_print(vcpu);
+			stages_vcpu(vcpu, VCPU_STOPS);
 			hvm->vcpu_destroy(vcpu);
 		}
 		if (!vm_still_sends(vm))
 			hvm->cpu_off();
 	}
-	if (IS_ENABLED(CONFIG_VM_RDT))
-		host_rdt_leave(vm);
 	if (IS_ENABLED(CONFIG_LOST_CPUS))
 		vcpu_leave(vcpu);
 	else if (__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) == 0)
@@ -246,6 +211,7 @@ static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && why == HOST_MACHINE_CHECK) {
 		__atomic_store_n(&vcpu->lost_used, host_tsc(), __ATOMIC_RELEASE);
 		/* It leaves the tables before the next entry. */
+		vcpu->lost_pages = true;
 		vcpu_look(vcpu);
 		vcpu_lost_memory(vcpu, lost);
 		return;

@@ -50,7 +50,6 @@ struct exit_access {
 
 /* Its bank of machine checks: vmm/dev/machine_check.c. */
 struct vcpu_mce {
-	bool due;                 /* #MC, at the next entry */
 	u64 mcg_status, mcg_ext_ctl, ctl, status, address;
 };
 
@@ -72,11 +71,20 @@ struct vcpu {
 	unsigned cpu;             /* host CPU that runs it */
 	const u32 *kick;          /* that CPU's kick word (host_cpu_kick_word()), from before the first entry */
 	u64 stage2_seen;          /* vmm/memory/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
+	/* What keeps it from its guest (stage.h: struct vcpu_look); together it is one word, which is 0 nearly always. */
+	union {
+		struct {
+			bool lost_pages;  /* of its VM there may be some: lost_memory.c; atomic */
+			bool pci_waits;   /* for a PCI function: pci_wait_go_on(). Only its CPU touches it, like the next two */
+			bool mce_due;     /* #MC, at the next entry */
+			bool bus_locked;  /* not to be entered before exit_may_disturb() */
+			u32 unfinished;   /* virtual PCI functions with work left, bits by index, atomic: pci_virtual_again() */
+		};
+		u64 reasons;
+	};
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
-	bool bus_locked;          /* not to be entered before exit_may_disturb() */
 	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */
-	bool pci_waits;           /* for a PCI function: pci_wait_go_on(). Only its CPU touches it */
 	u32 retries;              /* emulate_again() */
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
 	u64 xss;
@@ -98,10 +106,10 @@ struct vcpu {
 	u64 lost_used;            /* host TSC: when it had a machine check for lost memory; 0: never; atomic */
 	bool died;                /* it could not go on: vcpu_die(), and the watchdog */
 	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
-	u32 unfinished;           /* virtual PCI functions with work left, bits by index, atomic: pci_virtual_again() */
 	struct vcpu_stats stats;
 	struct host_work work;
 };
+static_assert(offsetof(struct vcpu, unfinished) + sizeof(u32) - offsetof(struct vcpu, reasons) == sizeof(u64), "none is left out");
 static_assert(offsetof(struct vcpu, regs) - offsetof(struct vcpu, mitigations) == 16 &&
 	      offsetof(struct vcpu, regs) - offsetof(struct vcpu, guest_spec_ctrl) == 8, "cpu/clean.inc");
 
@@ -110,10 +118,6 @@ static inline bool vcpu_is_cleaned(const struct vcpu *vcpu)
 {
 	return IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->mitigations & MIT_SWITCH;
 }
-
-/* One vCPU for the CPU that the VM has for it (vm->host_cpu), on its node. NULL when there is no memory. */
-struct vcpu *vcpu_create(struct vm *vm, unsigned id);
-void vcpu_destroy(struct vcpu *vcpu);
 
 /* Ends the VM because this vCPU cannot go on, which its last report explains. On its CPU. */
 static inline void vcpu_die(struct vcpu *vcpu, enum vm_end why)
@@ -130,7 +134,14 @@ static inline void vcpu_die(struct vcpu *vcpu, enum vm_end why)
  */
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu));
 /* From now on it serves calls, or none; what was asked before is done. On its CPU, or before it has one. */
-void vcpu_calls(struct vcpu *vcpu, bool may);
+void vcpu_open_calls(struct vcpu *vcpu, bool may);
+
+static inline void vcpu_calls(struct vcpu *vcpu, bool may)
+{
+	if (IS_ENABLED(CONFIG_VCPU_CALLS))
+		vcpu_open_calls(vcpu, may);
+}
+
 /* Does what vcpu_call() and the debugger want: wherever the vCPU stays out of the guest. On its CPU. */
 void vcpu_serve_call(struct vcpu *vcpu);
 
@@ -171,8 +182,6 @@ bool vcpu_nmi(struct host_work *work);
 
 /* Of struct host_work: by vcpu->in_guest and lost_used. */
 bool vcpu_core_is_vms(struct host_work *work);
-/* Takes what the machine has lost since out of the second-level tables. On the vCPU's CPU, in its loop. */
-void vm_drop_lost(struct vcpu *vcpu);
 /* Is this the first time that the guest is told of that page? */
 bool vm_tells_lost(struct vm *vm, u64 page);
 /* The guest has used memory that is lost: it is told, or ends. page: as above. On its CPU. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Calls of others on a vCPU's CPU (vcpu_call()): while it is in its loop, and one at a time. */
+/* Calls of others on a vCPU's CPU (vcpu_call()), in images with VCPU_CALLS: while it is in its loop, and one at a time. */
 #include <margay/errno.h>
 
 #include "vmm/vcpu.h"
@@ -28,7 +28,7 @@ static void serve(struct vcpu *vcpu, void (*next)(struct vcpu *vcpu))
 		fn(vcpu);
 }
 
-void vcpu_calls(struct vcpu *vcpu, bool may)
+void vcpu_open_calls(struct vcpu *vcpu, bool may)
 {
 	serve(vcpu, may ? NULL : gone);
 }

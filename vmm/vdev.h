@@ -15,8 +15,24 @@ struct vm;
 /* That somebody presses from outside: the guest's power button, and the one for an NMI that servers have. */
 enum vm_button { VM_BUTTON_POWER, VM_BUTTON_NMI };
 
+/* Each may be NULL. */
+struct vdev_calls {
+	/*
+	 * Somebody presses a button, which the guest may heed or not. From any CPU; the caller sees to it that the VM stays.
+	 * 0; -ENOSYS: it has no such button; -ENXIO: the guest has closed itself to it; -EPERM: a crash keeps the VM paused
+	 * (on_crash = dump).
+	 */
+	int (*press)(struct vm *vm, void *instance, enum vm_button button);
+	/*
+	 * Tells the guest that a page that it has used is lost; page: as host_work's fault() has it. False: it cannot be told,
+	 * or its VM file does not want that. On the vCPU's CPU.
+	 */
+	bool (*machine_check)(struct vcpu *vcpu, u64 page);
+	/* say() gets what has been counted, a part of a line of name=value with tabs between. From any CPU. */
+	void (*counts)(const struct vm *vm, void *instance, void (*say)(const char *text));
+};
+
 struct vdev {
-	const char *name;
 	/*
 	 * Makes the instance, stores it in *instance (NULL before), registers its ranges. 0 or -errno (printed). vCPU
 	 * structures exist, their backend state may not. NULL: it has nothing of its own.
@@ -36,19 +52,8 @@ struct vdev {
 	 * vcpu->tsc_offset, by the time for which the guest's TSC stood still. May be NULL.
 	 */
 	void (*vcpu_pause)(struct vcpu *vcpu, void *instance, bool paused);
-	/* say() gets what has been counted, a part of a line of name=value with tabs between. From any CPU. May be NULL. */
-	void (*counts)(const struct vm *vm, void *instance, void (*say)(const char *text));
-	/*
-	 * Somebody presses a button, which the guest may heed or not. From any CPU; the caller sees to it that the VM stays.
-	 * 0; -ENOSYS: it has no such button; -ENXIO: the guest has closed itself to it; -EPERM: a crash keeps the VM paused
-	 * (on_crash = dump). May be NULL.
-	 */
-	int (*press)(struct vm *vm, void *instance, enum vm_button button);
-	/*
-	 * Tells the guest that a page that it has used is lost; page: as host_work's fault() has it. False: it cannot be told,
-	 * or its VM file does not want that. On the vCPU's CPU. May be NULL.
-	 */
-	bool (*machine_check)(struct vcpu *vcpu, u64 page);
+	/* What few devices have; NULL: nothing of it. */
+	const struct vdev_calls *calls;
 };
 
 #define VDEV(dev) static const struct vdev *const dev##_entry __used __section("vdevs") = &(dev)

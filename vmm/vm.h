@@ -33,7 +33,7 @@ struct vm {
 	struct vm_pci *pci;       /* its PCI functions; NULL: none */
 	struct pci_end *pci_end;  /* it is being taken down, and they are still being reset; NULL: they are not */
 	struct host_console *console; /* the UART's; NULL: it has none */
-	unsigned nr_vcpus, nr_host_cpus, nr_extents, nr_devices;
+	unsigned nr_vcpus, nr_host_cpus, nr_extents, nr_devices, nr_stages;
 	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
 	bool paused;              /* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
 	bool asked;               /* its power button was pressed: a power-off is a stop then; atomic */
@@ -42,6 +42,7 @@ struct vm {
 	bool mwait;               /* they may sleep by MWAIT: vm_mwait() */
 	bool is_linux;            /* it is what was loaded */
 	bool told_rate, seeks_pit; /* its TSC's rate stands on its command line; it has looked for a PIT (without_kvm.c) */
+	unsigned kernel_facts;    /* what its kernel forbids that: DIRECT_MULTIBOOT ... (load/kernel_facts.c) */
 	const char *not_direct;   /* why interrupts = auto is not; NULL: it is, or nobody asked */
 	bool icrs_used;           /* one was open once: INIT and NMI may be its guest's; atomic */
 	u32 icrs_open;            /* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */
@@ -111,9 +112,6 @@ void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others)
 
 /* The last that a vCPU does of its VM, on its CPU: the first one waits for the others, and gives up those who do not come. */
 void vcpu_leave(struct vcpu *vcpu);
-/* Instead of taking a VM down of which CPUs were given up: these may still use, and write to, all that it has. */
-void vm_abandon(struct vm *vm);
-
 /* Does it own the local APICs of its CPUs, by x2APIC mode? */
 #define vm_direct(vm) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (vm)->direct)
 /* And is it shown MONITOR and MWAIT, which are no exit then? */
@@ -129,7 +127,7 @@ void vm_abandon(struct vm *vm);
  * direct.c: may it, as its VM file wants? Once it has vCPUs, before its devices. Sets direct, mwait and not_direct.
  * 0; -EINVAL, printed.
  */
-int direct_decide(struct vm *vm, const struct host_module *kernel);
+int direct_decide(struct vm *vm);
 
 /*
  * Log line with the VM's name in front, limited: its guest may cause it again and again. vm_tell() is never left out: for what the

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/unit/fake_stage.h"
 #include "vmm/devices.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
@@ -91,23 +92,24 @@ static const struct vdev second = {
 	.create = second_create, .destroy = second_destroy, .vcpu_start = second_start, .vcpu_stop = second_stop,
 	.vcpu_pause = second_pause,
 };
-static const struct vdev third = { .machine_check = third_tell };
+static const struct vdev_calls third_calls = { .machine_check = third_tell };
+static const struct vdev third = { .calls = &third_calls };
 /* In this order: the compiler keeps none among entries of one file. */
 static const struct vdev *const entries[] __used __section("vdevs") = { &first, &second, &third };
 
 static void test_life(void **)
 {
 	assert_int_equal(devices_count(), 3);
-	assert_int_equal(devices_create(&vm), 0);
+	assert_int_equal(fake_stage(STAGE_DEVICES)->create(&vm), 0);
 	expect("create0 create1 ");
-	devices_vcpu_start(&vcpu);
+	fake_vcpu_stage(VCPU_DEVICES)->on[VCPU_STARTS](&vcpu);
 	devices_vcpu_pause(&vcpu, true);
 	devices_vcpu_pause(&vcpu, false);
-	devices_vcpu_stop(&vcpu);
+	fake_vcpu_stage(VCPU_DEVICES)->on[VCPU_STOPS](&vcpu);
 	expect("start1 pause1 resume1 stop1 ");
-	devices_destroy(&vm);
+	fake_stage(STAGE_DEVICES)->destroy(&vm);
 	expect("free-1 destroy1 free0 ");
-	devices_destroy(&vm);
+	fake_stage(STAGE_DEVICES)->destroy(&vm);
 	expect("");
 }
 
@@ -115,8 +117,8 @@ static void test_fails(void **)
 {
 	memset(instances, 0, sizeof(instances));
 	fails = -ENOMEM;
-	assert_int_equal(devices_create(&vm), -ENOMEM);
-	devices_destroy(&vm);
+	assert_int_equal(fake_stage(STAGE_DEVICES)->create(&vm), -ENOMEM);
+	fake_stage(STAGE_DEVICES)->destroy(&vm);
 	expect("create0 create1 destroy1 free0 ");
 	fails = 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/direct.c vmm/load/linux_built.c vmm/config/config_direct.c vmm/config/config_linux.c vmm/load/multiboot.c vmm/load/elf.c lib/span.c tests/unit/fake_host.c */
+/* UNIT: vmm/direct.c vmm/load/kernel_facts.c vmm/load/linux_built.c vmm/config/config_direct.c vmm/config/config_linux.c vmm/load/multiboot.c vmm/load/elf.c lib/span.c tests/unit/fake_host.c */
 /*
  * interrupts = direct, auto, emulated: what is asked of the node, and what is said. The reasons themselves are test_config.c's.
  */
@@ -12,6 +12,7 @@
 
 #include <margay/errno.h>
 #include "tests/unit/fake_host.h"
+#include "tests/unit/fake_stage.h"
 #include "vmm/config/config_parse.h"
 #include "vmm/debugger.h"
 #include "vmm/load/multiboot.h"
@@ -62,6 +63,19 @@ static int setup(void **)
 	return 0;
 }
 
+const struct host_module *vm_find_module(const char *name)
+{
+	assert_ptr_equal(name, config.kernel);
+	return &kernel;
+}
+
+static int decide(void)
+{
+	vm.kernel_facts = 0;
+	assert_int_equal(fake_stage(STAGE_KERNEL)->create(&vm), 0);
+	return fake_stage(STAGE_DIRECT)->create(&vm);
+}
+
 /* Of auto: direct, or emulated and why. */
 static void automatic(const char *why)
 {
@@ -69,7 +83,7 @@ static void automatic(const char *why)
 	config.interrupts = VM_INTERRUPTS_AUTO;
 	vm.direct = false;
 	vm.not_direct = NULL;
-	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_int_equal(decide(), 0);
 	assert_int_equal(vm.direct, !why);
 	assert_true(!vm.not_direct == !why);
 	if (why)
@@ -85,7 +99,7 @@ static void refused(const char *why)
 	fake_host.log[0] = 0;
 	config.interrupts = VM_INTERRUPTS_DIRECT;
 	vm.direct = false;
-	assert_int_equal(direct_decide(&vm, &kernel), -EINVAL);
+	assert_int_equal(decide(), -EINVAL);
 	assert_false(vm.direct);
 	assert_string_equal(fake_host.log, text);
 }
@@ -95,13 +109,13 @@ static void test_words(void **)
 	automatic(NULL);
 	config.interrupts = VM_INTERRUPTS_EMULATED;
 	vm.direct = false;
-	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_int_equal(decide(), 0);
 	assert_true(!vm.direct && !vm.not_direct);
 	config.interrupts = VM_INTERRUPTS_DIRECT;
-	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_int_equal(decide(), 0);
 	assert_true(vm.direct && !vm.not_direct && !vm.mwait);
 	fake_host.mwait = true;
-	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_int_equal(decide(), 0);
 	assert_true(vm_mwait(&vm));
 	config.clock = VM_CLOCK_FREEZE;
 	automatic("clock = freeze cannot stop the CPUs' own timers");
@@ -145,7 +159,7 @@ static void test_kernel(void **)
 	kernel.size = sizeof(multiboot);
 	automatic("a multiboot kernel gets its local APIC in xAPIC mode");
 	config.interrupts = VM_INTERRUPTS_DIRECT;
-	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_int_equal(decide(), 0);
 	assert_true(vm.direct);
 }
 

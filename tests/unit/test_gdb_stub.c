@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
+#include "tests/unit/fake_stage.h"
 #include "vmm/debugger.h"
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
@@ -189,7 +190,7 @@ static int setup(void **)
 
 static int teardown(void **)
 {
-	debugger->vm_ended(vm);
+	fake_stage(STAGE_DEBUGGER)->destroy(vm);
 	vm->nr_vcpus = 1;
 	fake_vm_destroy(vm);
 	return 0;
@@ -461,7 +462,7 @@ static void test_hard(void **)
 	send("vCont;c");
 	assert_true(turn(vcpu));
 	assert_true(!dr_intercepted && reg[HVM_DR3] == 0x4444 && reg[HVM_DR6] == (DR6_NONE | 1) && reg[HVM_DR7] == 0x401);
-	debugger->vm_ended(vm);
+	fake_stage(STAGE_DEBUGGER)->destroy(vm);
 	assert_non_null(strstr(out, "$W00#b7"));
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/unit/fake_stage.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/machine_check.c"
 
@@ -26,6 +27,14 @@ static u64 get(struct vcpu *v, enum hvm_reg reg)
 }
 
 static const struct hvm_ops ops = { .get = get };
+
+static unsigned raised;
+
+void vcpu_raise(struct vcpu *v, u8 vector)
+{
+	assert_true(v == &vcpu && vector == 18);
+	raised++;
+}
 
 static int setup(void **)
 {
@@ -91,7 +100,7 @@ static void test_told(void **)
 {
 	assert_true(wr(0x4d0, 1));
 	assert_true(mce_tell(&vcpu, (GIB(2) + 0x5000) | 3));
-	assert_true(vcpu.mce.due && vcpu.look);
+	assert_true(vcpu.mce_due && vcpu.look);
 	/* Valid, uncorrected, enabled, MISC and ADDR, signalled, action required: a data load; of a page; by LMCE. */
 	assert_true(reads(0x401, 0xbd80000000000134) && reads(0x402, GIB(4) + 0x5000) && reads(0x403, 0x8c) && reads(0x17a, 0xf));
 	/* A second one before the guest is done would shut it down. */
@@ -101,6 +110,20 @@ static void test_told(void **)
 	/* What ran cannot go on. */
 	assert_true(mce_tell(&vcpu, GIB(4) + MIB(64) - PAGE_SIZE));
 	assert_true(reads(0x402, MIB(64) - PAGE_SIZE) && reads(0x17a, 0xc));
+}
+
+/* #MC comes once, and wakes who halts; not before a vCPU has started. */
+static void test_raised(void **)
+{
+	raised = 0;
+	assert_false(fake_look(LOOK_MACHINE_CHECK, &vcpu) || raised);
+	vcpu.mce_due = vcpu.halted = true;
+	vcpu.startup = STARTUP_WAIT;
+	assert_false(fake_look(LOOK_MACHINE_CHECK, &vcpu) || raised);
+	assert_true(vcpu.mce_due && vcpu.halted);
+	vcpu.startup = STARTUP_RUN;
+	assert_false(fake_look(LOOK_MACHINE_CHECK, &vcpu) || fake_look(LOOK_MACHINE_CHECK, &vcpu));
+	assert_true(raised == 1 && !vcpu.mce_due && !vcpu.halted);
 }
 
 static void test_told_amd(void **)
@@ -117,6 +140,7 @@ static void test_not_told(void **)
 	parts.vm.nr_vcpus = 1;
 	assert_true(mce_tell(&vcpu, GIB(2) | 1) && reads(0x17a, 5));
 	vcpu.mce = (struct vcpu_mce){ 0 };
+	vcpu.mce_due = false;
 	assert_false(mce_tell(&vcpu, HOST_LOST_UNKNOWN));
 	/* None of its memory. */
 	assert_false(mce_tell(&vcpu, GIB(2) - PAGE_SIZE) || mce_tell(&vcpu, GIB(2) + MIB(64)));
@@ -125,13 +149,14 @@ static void test_not_told(void **)
 	cr4 = CR4_MCE;
 	config.on_mce = ON_MCE_STOP;
 	assert_false(mce_tell(&vcpu, GIB(2)));
-	assert_false(vcpu.mce.due || vcpu.mce.status || vcpu.mce.mcg_status);
+	assert_false(vcpu.mce_due || vcpu.mce.status || vcpu.mce.mcg_status);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_registers, setup), cmocka_unit_test_setup(test_told, setup),
+		cmocka_unit_test_setup(test_raised, setup),
 		cmocka_unit_test_setup(test_told_amd, setup), cmocka_unit_test_setup(test_not_told, setup),
 	};
 

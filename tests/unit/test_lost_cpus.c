@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/unit/fake_stage.h"
 #include "vmm/lost_cpus.c"
 
 static struct vm vm;
@@ -16,9 +17,7 @@ static struct host_cpu_info info = { .online = true };
 static u64 now, left_at;     /* seconds: the clock; when the second vCPU begins, and leaves at once; 0: never */
 static unsigned lost, ended; /* bit by CPU; how often */
 
-const struct debugger *debugger;
-struct spinlock monitor_lock, place_lock;
-const struct vm *place_owners[PLAN_CPUS];
+struct spinlock monitor_lock;
 
 u64 host_tsc(void)
 {
@@ -69,17 +68,12 @@ bool vm_end(struct vm *, enum vm_end)
 	return false;
 }
 
-static unsigned abandoned; /* its functions */
+static unsigned removed; /* consoles */
 
-void vm_pci_abandon(struct vm *which)
+void host_console_remove(struct host_console *con)
 {
-	assert_ptr_equal(which, &vm);
-	abandoned++;
-}
-
-void host_console_remove(struct host_console *)
-{
-	fail();
+	assert_ptr_equal(con, vm.console);
+	removed++;
 }
 
 static int reset(void **)
@@ -110,23 +104,23 @@ static void test_not_begun(void **)
 	assert_true(!vm.abandoned && !lost && ended == 1 && now == left_at && !vm.live_vcpus);
 }
 
-/* Its PCI functions are reset, and stay its own: test_pci_root.c. */
-static void test_functions(void **)
+/* The line goes on without it. Its PCI functions: test_pci_root.c; its other CPUs: test_place.c. */
+static void test_console(void **)
 {
-	static struct vm_pci pci;
+	static struct host_console console;
 
-	vm_abandon(&vm);
-	assert_int_equal(abandoned, 0);
-	vm.pci = &pci;
-	vm_abandon(&vm);
-	assert_int_equal(abandoned, 1);
+	fake_abandon(ABANDON_CONSOLE, &vm);
+	assert_int_equal(removed, 0);
+	vm.console = &console;
+	fake_abandon(ABANDON_CONSOLE, &vm);
+	assert_int_equal(removed, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_deaf, reset), cmocka_unit_test_setup(test_not_begun, reset),
-		cmocka_unit_test_setup(test_functions, reset),
+		cmocka_unit_test_setup(test_console, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

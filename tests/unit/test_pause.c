@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
+#include "vmm/stage.h"
 #include "vmm/hvm.h"
 #include "vmm/intc.h"
 #include "vmm/memory/guest_mem.h"
@@ -28,19 +29,40 @@ void vcpu_serve_call(struct vcpu *)
 /* What it waits for comes as soon as the VM goes on: not before the paused vCPU has looked often. */
 static unsigned pci_looks;
 
-void pci_wait_go_on(struct vcpu *v)
+static bool pci_look(struct vcpu *v)
 {
-	assert_true(v->pci_waits);
-	if (++pci_looks < 100)
-		return;
-	v->pci_waits = false;
-	assert_int_equal(vm_resume(v->vm), 0);
+	if (!v->pci_waits)
+		return false;
+	if (++pci_looks == 100) {
+		v->pci_waits = false;
+		assert_int_equal(vm_resume(v->vm), 0);
+	}
+	return true;
 }
 
-/* test_virtio_net.c has VMs with devices that others write for. */
-void pci_virtual_settle(struct vm *)
+static const struct vcpu_look waits = { .at = LOOK_PCI_WAIT, .look = pci_look, .while_paused = true };
+VCPU_LOOK(waits);
+
+/* What has nothing to do while it is paused. */
+static bool virtual_look(struct vcpu *)
 {
+	fail();
+	return true;
 }
+
+static const struct vcpu_look not_paused = { .at = LOOK_VIRTUAL, .look = virtual_look };
+VCPU_LOOK(not_paused);
+
+/* Asked behind `paused`. test_virtio_net.c has VMs with devices that others write for. */
+static unsigned settled;
+
+static void settle(struct vm *v)
+{
+	assert_true(vm_paused(v));
+	settled++;
+}
+
+VM_ON_PAUSE(settle);
 
 static s64 loaded_offset;
 static unsigned loads;
@@ -70,7 +92,9 @@ static void wake(struct host_timer *)
 static int setup(void **)
 {
 	fake_host_reset();
+	looks_sort();
 	fake_host.tsc = 10 * SECOND;
+	settled = 0;
 	vm = fake_vm_create(MIB(2));
 	vcpu = vm->vcpus[0];
 	config = (struct vm_config){ .clock = VM_CLOCK_FOLLOW };
@@ -105,8 +129,12 @@ static void test_pci_waits(void **)
 {
 	assert_int_equal(vm_pause(vm), 0);
 	vcpu->pci_waits = true;
+	vcpu->unfinished = 1;
 	vcpu_stay_paused(vcpu);
+	vcpu->unfinished = 0;
 	assert_int_equal(pci_looks, 100);
+	/* When it was told, and by the vCPU on its way. */
+	assert_int_equal(settled, 2);
 }
 
 static void test_states(void **)

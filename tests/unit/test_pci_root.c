@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include "tests/unit/fake_stage.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/pci/pci_dma.h"
 #include "vmm/pci/pci_device.h"
@@ -444,20 +445,19 @@ void monitor_put_running(void)
 /* As vm_destroy() does it; the VM is no more then. */
 static void end_vm(void)
 {
-	struct pci_end *left;
+	struct vm gone;
 
 	vm_pci_on_free(start_waiting);
 	destroy();
-	left = parts.vm.pci_end;
-	if (left)
-		vm_pci_keep_memory(&parts.vm);
+	fake_stage(STAGE_KEEP)->destroy(&parts.vm);
 	if (parts.vm.quarantined)
 		lost += parts.vm.nr_extents;
 	while (!parts.vm.quarantined && parts.vm.nr_extents)
 		host_extent_free(&parts.vm.extent[--parts.vm.nr_extents]);
+	/* All that it needs of the VM from here on is that. */
+	gone = (struct vm){ .pci_end = parts.vm.pci_end };
 	memset(&parts.vm, 0xee, sizeof(parts.vm));
-	if (left)
-		vm_pci_linger(left);
+	fake_stage(STAGE_LINGER)->destroy(&gone);
 }
 
 static void take_memory(void)
@@ -687,7 +687,7 @@ static void test_abandoned(void **)
 	char name[VM_NAME_MAX + 1];
 
 	assert_int_equal(create(), 0);
-	vm_pci_abandon(&parts.vm);
+	fake_abandon(ABANDON_FUNCTIONS, &parts.vm);
 	assert_true(fake_host.pci_taken_back[0] == 1 && fake_host.pci_taken_back[3] == 1);
 	assert_true(vm_pci_owner(0, name) && vm_pci_owner(3, name) && parts.vm.pci);
 }

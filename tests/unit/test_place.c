@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c */
+/* UNIT: vmm/plan/place_abandon.c tests/unit/fake_host.c */
 /* What a VM has of the machine when something of it was not to be had at first, and what is left when it is over. place.c is
  * included, with plans of this file's own making. */
 #include <setjmp.h>
@@ -12,6 +12,7 @@
 #include <margay/errno.h>
 
 #include "tests/unit/fake_host.h"
+#include "tests/unit/fake_stage.h"
 #include "vmm/plan/place.c"
 
 #define CPUS 1000 /* whose arrays take three pages */
@@ -114,6 +115,27 @@ static void test_no_memory(void **)
 	assert_int_equal(fake_host.pages_in_use, 0);
 }
 
+/* It is given up with a CPU that does not answer: that one stays its own, and so do all from which its guest might send. */
+static void test_abandoned(void **)
+{
+	for (unsigned sends = 0; sends < 2; sends++) {
+		u16 host_cpu[] = { 0, 1, 2 };
+		struct vm vm = { .nr_host_cpus = 3, .host_cpu = host_cpu, .direct = sends, .still_sends = sends };
+
+		fake_host_reset();
+		fake_host.nr_cpus = 3;
+		for (unsigned i = 0; i < 3; i++) {
+			fake_host.cpus[i].online = i != 1;
+			place_owners[i] = &vm;
+		}
+		fake_abandon(ABANDON_CPUS, &vm);
+		for (unsigned i = 0; i < 3; i++) {
+			assert_ptr_equal(place_owners[i], i == 1 || sends ? &vm : NULL);
+			place_owners[i] = NULL;
+		}
+	}
+}
+
 /*
  * Of a VM that is over its functions may still write some: who lacks memory, and nothing else, waits for it, and the log says so.
  * Then it is others', or lost for good.
@@ -162,7 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_second_try), cmocka_unit_test(test_handed_out), cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_abandoned), cmocka_unit_test(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

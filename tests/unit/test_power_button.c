@@ -43,7 +43,8 @@ static int pin_press(struct vm *of, void *own, enum vm_button button)
 	return 0;
 }
 
-static const struct vdev pin_vdev = { .press = pin_press };
+static const struct vdev_calls pin_calls = { .press = pin_press };
+static const struct vdev pin_vdev = { .calls = &pin_calls };
 VDEV(pin_vdev);
 static const struct vdev none_vdev = { };
 VDEV(none_vdev);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include "tests/unit/fake_stage.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/ranges.c"
 #include "vmm/vcpu.h"
@@ -53,7 +54,7 @@ static void test_few(void **)
 	assert_int_equal(fake_host.pages_in_use, 0);
 	assert_true(answers(0) && answers(VM_FEW_MMIO - 1) && !answers(VM_FEW_MMIO));
 	assert_int_equal(add(VM_FEW_MMIO - 1), -EEXIST);
-	vm_ranges_free(&parts.vm);
+	fake_stage(STAGE_RANGES)->destroy(&parts.vm);
 }
 
 static void test_many(void **)
@@ -68,14 +69,14 @@ static void test_many(void **)
 	vm_set_mmio(&parts.vm, (void *)7, GIB(2), 0x1000);
 	assert_false(answers(6));
 	assert_int_equal(fake_host.pages_in_use, MANY_PAGES);
-	vm_ranges_free(&parts.vm);
+	fake_stage(STAGE_RANGES)->destroy(&parts.vm);
 	assert_int_equal(fake_host.pages_in_use, 0);
 }
 
 /* A VM that has registered nothing. */
 static void test_none(void **)
 {
-	vm_ranges_free(&parts.vm);
+	fake_stage(STAGE_RANGES)->destroy(&parts.vm);
 	assert_int_equal(fake_host.pages_in_use, 0);
 	assert_false(answers(0));
 }

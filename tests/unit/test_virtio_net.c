@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c lib/span.c vmm/devices.c vmm/pause.c @tests/unit/fake_vm.sources -lpthread */
+/* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c lib/span.c vmm/devices.c vmm/looks.c vmm/stages.c vmm/pause.c @tests/unit/fake_vm.sources -lpthread */
 /* Frames between VMs: what drivers that keep the rules of virtio 1.2 (5.1) see of it, and what those that do not make of it. */
 #include <pthread.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "vmm/devices.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/pause.h"
+#include "vmm/stage.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
@@ -19,12 +20,6 @@ void shootdown_leave(struct vcpu *)
 
 void shootdown_join(struct vcpu *)
 {
-}
-
-/* No vCPU here waits for a function. */
-void pci_wait_go_on(struct vcpu *)
-{
-	fail();
 }
 
 /* The n-th used entry's length, and where its buffer is. */
@@ -764,5 +759,6 @@ int main(void)
 		TEST(test_lost_memory),
 	};
 
+	looks_sort();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <margay/string.h>
 
 #include "tests/unit/fake_host.h"
+#include "tests/unit/fake_stage.h"
 #include "tests/unit/stage2_walk.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/slot.h"
@@ -129,20 +130,30 @@ static bool mapped(u64 at)
 	return !stage2_lookup(&parts.stage2, at, &m);
 }
 
+/* In its loop, which has been told. */
+static void look(void)
+{
+	vcpu.lost_pages = true;
+	assert_false(fake_look(LOOK_LOST, &vcpu));
+	assert_false(vcpu.lost_pages);
+}
+
 static void test_drop(void **)
 {
 	/* Of another VM's, or nobody's; the last of the first piece, the first of the second. */
 	lose(GIB(4) + MIB(64));
 	lose(GIB(4) + MIB(64) - PAGE_SIZE);
-	vm_drop_lost(&vcpu);
+	look();
 	assert_true(!mapped(MIB(64) - PAGE_SIZE) && mapped(MIB(64) - 2 * PAGE_SIZE) && mapped(GIB(4)));
 	assert_int_equal(parts.vm.lost_seen, 2);
 	assert_string_equal(fake_host.log, "vm0: memory at GPA 0x3fff000 is lost: the guest has it no longer\n");
 	lose(GIB(2));
-	vm_drop_lost(&vcpu);
+	look();
 	assert_true(!mapped(GIB(4)) && mapped(GIB(4) + PAGE_SIZE));
-	/* Each once. */
-	vm_drop_lost(&vcpu);
+	/* Each once; and who was told of nothing does not look. */
+	look();
+	lose(GIB(2) + PAGE_SIZE);
+	assert_false(fake_look(LOOK_LOST, &vcpu));
 	assert_int_equal(unmapped, 2);
 }
 
@@ -151,7 +162,7 @@ static void test_no_memory(void **)
 {
 	budget = 0;
 	lose(GIB(4) + PAGE_SIZE);
-	vm_drop_lost(&vcpu);
+	look();
 	assert_true(mapped(PAGE_SIZE) && parts.vm.lost_seen == 1);
 	assert_non_null(strstr(fake_host.log, "vm0: "));
 	assert_null(strstr(fake_host.log, "no longer"));
@@ -168,6 +179,11 @@ static void test_who_looks(void **)
 	monitor_slots[2].vm = &parts.vm;
 	fake_host.on_memory_lost();
 	assert_int_equal(kicks, 1);
+	assert_true(vcpu.lost_pages);
+	/* One that begins has been told of nothing. */
+	vcpu.lost_pages = false;
+	fake_vcpu_stage(VCPU_LOST)->on[VCPU_STARTS](&vcpu);
+	assert_true(vcpu.lost_pages);
 	assert_true(spin_trylock(&monitor_lock));
 	spin_unlock(&monitor_lock);
 }

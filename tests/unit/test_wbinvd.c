@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "tests/unit/fake_stage.h"
+#include "vmm/exit/bus_lock.c"
 #include "vmm/exit/exit.c"
 
 static struct vm vm;
@@ -69,7 +71,8 @@ const struct debugger *debugger;
 NONE(emulate_io) NONE(emulate_mmio) NONE(exit_cpuid) NONE(exit_cr) NONE(exit_hypercall) NONE(exit_rdmsr) NONE(exit_wrmsr)
 NONE(exit_xsetbv) NONE(exit_init)
 void emulate_give_up(struct vcpu *, const char *) { fail(); }
-void host_interrupt_window(void) { fail(); }
+static bool may_open; /* interrupts */
+void host_interrupt_window(void) { assert_true(may_open); }
 void host_log_limited(struct log_limit *, const char *, const char *, ...)
 {
 }
@@ -132,17 +135,24 @@ static void test_with_devices(void **)
 	assert_true(flushes == 2 && skips == 2);
 }
 
-/* It waits for the same tenth of a second: the loop (vcpu.c) asks until it may. */
+/* It waits for the same tenth of a second: its vCPU's loop asks until it may. */
 static void test_bus_lock(void **)
 {
 	vcpu.regs.rip = 0x1000;
 	vmexit_handlers[VMEXIT_BUS_LOCK](&vcpu, &(struct vmexit){ .reason = VMEXIT_BUS_LOCK, .insn_len = 2 });
 	assert_true(vcpu.bus_locked && vcpu.look && vcpu.regs.rip == 0x1000);
+	/* Interrupts of the node are taken meanwhile. */
+	may_open = true;
 	tsc = vcpu.disturb_after - 1;
-	assert_false(exit_may_disturb(&vcpu));
+	assert_true(fake_look(LOOK_BUS_LOCK, &vcpu) && vcpu.bus_locked);
 	tsc++;
-	assert_true(exit_may_disturb(&vcpu));
-	assert_false(exit_may_disturb(&vcpu));
+	/* An INIT comes first. */
+	vcpu.startup = STARTUP_INIT;
+	assert_true(!fake_look(LOOK_BUS_LOCK, &vcpu) && vcpu.bus_locked);
+	vcpu.startup = STARTUP_RUN;
+	assert_true(fake_look(LOOK_BUS_LOCK, &vcpu) && !vcpu.bus_locked);
+	may_open = false;
+	assert_false(fake_look(LOOK_BUS_LOCK, &vcpu) || exit_may_disturb(&vcpu));
 	assert_int_equal(vcpu.disturb_after, tsc + 100000);
 }
 

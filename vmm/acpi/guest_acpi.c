@@ -11,6 +11,7 @@
 #include "vmm/pci/pci_virtual.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/guest_platform.h"
+#include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 
@@ -219,3 +220,14 @@ int guest_acpi_build(struct vm *vm)
 	host_pages_free(c, COLLECTED_PAGES);
 	return err;
 }
+
+static int acpi_vm_create(struct vm *vm)
+{
+	/* All that the loaders write without a look is sound. */
+	int err = guest_probe(vm, GUEST_ACPI_BASE + GUEST_ACPI_SIZE);
+
+	return err ? err : guest_acpi_build(vm);
+}
+
+static const struct vm_stage acpi_stage = { .at = STAGE_ACPI, .create = acpi_vm_create };
+VM_STAGE(acpi_stage);

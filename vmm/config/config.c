@@ -259,7 +259,8 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
 		if (!span_is(name, keys[i].name))
 			continue;
-		if (seen[i] && keys[i].set != set_module && !(IS_ENABLED(CONFIG_VIRTIO) && keys[i].set == config_set_disk) &&
+		if (seen[i] && !(IS_ENABLED(CONFIG_VM_MODULES) && keys[i].set == set_module) &&
+		    !(IS_ENABLED(CONFIG_VIRTIO) && keys[i].set == config_set_disk) &&
 		    !(IS_ENABLED(CONFIG_VIRTIO_NET) && keys[i].set == config_set_net))
 			return config_fail(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
 		seen[i] = p->line;

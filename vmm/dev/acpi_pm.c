@@ -83,5 +83,5 @@ static int acpi_pm_create(struct vm *vm, void **)
 	return err ? err : vm_register_pio(vm, GUEST_QEMU_PM_PORT, 2, &qemu_pm_ops, NULL);
 }
 
-static const struct vdev acpi_pm_vdev = { .name = "acpi-pm", .create = acpi_pm_create };
+static const struct vdev acpi_pm_vdev = { .create = acpi_pm_create };
 VDEV(acpi_pm_vdev);

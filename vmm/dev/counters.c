@@ -192,7 +192,7 @@ static int counters_create(struct vm *vm, void **instance)
 }
 
 static const struct vdev counters_vdev = {
-	.name = "counters", .create = counters_create, .destroy = counters_destroy, .vcpu_start = counters_start,
+	.create = counters_create, .destroy = counters_destroy, .vcpu_start = counters_start,
 	.vcpu_stop = counters_stop,
 };
 VDEV(counters_vdev);

@@ -71,6 +71,6 @@ static void debug_clock_stop(struct vcpu *vcpu, void *instance)
 }
 
 static const struct vdev debug_clock_vdev = {
-	.name = "debug-clock", .create = debug_clock_create, .vcpu_stop = debug_clock_stop,
+	.create = debug_clock_create, .vcpu_stop = debug_clock_stop,
 };
 VDEV(debug_clock_vdev);

@@ -34,6 +34,6 @@ static int debug_exit_create(struct vm *vm, void **)
 }
 
 static const struct vdev debug_exit_vdev = {
-	.name = "debug-exit", .create = debug_exit_create,
+	.create = debug_exit_create,
 };
 VDEV(debug_exit_vdev);

@@ -80,6 +80,6 @@ static int debug_fault_create(struct vm *vm, void **)
 }
 
 static const struct vdev debug_fault_vdev = {
-	.name = "debug-fault", .create = debug_fault_create,
+	.create = debug_fault_create,
 };
 VDEV(debug_fault_vdev);

@@ -94,5 +94,5 @@ static int window_create(struct vm *vm, void **instance)
 	return vm_register_pio(vm, WINDOW_PORT, WINDOW_PORTS, &window_ops, w);
 }
 
-static const struct vdev window_vdev = { .name = "debug-window", .create = window_create, .destroy = window_destroy };
+static const struct vdev window_vdev = { .create = window_create, .destroy = window_destroy };
 VDEV(window_vdev);

@@ -190,5 +190,5 @@ static void ioapic_destroy(struct vm *vm, void *instance)
 	host_pages_free(instance, 1);
 }
 
-static const struct vdev ioapic_vdev = { .name = "ioapic", .create = ioapic_create, .destroy = ioapic_destroy };
+static const struct vdev ioapic_vdev = { .create = ioapic_create, .destroy = ioapic_destroy };
 VDEV(ioapic_vdev);

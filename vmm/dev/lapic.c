@@ -273,7 +273,7 @@ static void lapic_vcpu_stop(struct vcpu *vcpu, void *)
 }
 
 static const struct vdev lapic_vdev = {
-	.name = "lapic", .create = lapic_create, .destroy = lapic_destroy,
+	.create = lapic_create, .destroy = lapic_destroy,
 	.vcpu_start = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? lapic_direct_start : NULL,
 	.vcpu_stop = lapic_vcpu_stop,
 	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? lapic_timer_pause : NULL,

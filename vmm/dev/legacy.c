@@ -58,5 +58,5 @@ static int legacy_create(struct vm *vm, void **)
 	return err ? err : vm_register_pio(vm, RST_CNT_PORT, 1, &rst_cnt_ops, NULL);
 }
 
-static const struct vdev legacy_vdev = { .name = "legacy", .create = legacy_create };
+static const struct vdev legacy_vdev = { .create = legacy_create };
 VDEV(legacy_vdev);

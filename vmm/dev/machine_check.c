@@ -9,6 +9,8 @@
 #include "vmm/hvm.h"
 #include "vmm/ranges.h"
 #include "vmm/slot.h"
+#include "vmm/stage.h"
+#include "vmm/startup.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
 #include "vmm/vm_parts.h"
@@ -93,12 +95,25 @@ static bool mce_tell(struct vcpu *vcpu, u64 page)
 		    (intel ? MCI_STATUS_MISCV | MCI_STATUS_S | MCI_STATUS_AR : 0);
 	m->address = at;
 	m->mcg_status = (page & (MCG_STATUS_RIPV | MCG_STATUS_EIPV)) | MCG_STATUS_MCIP | (one ? MCG_STATUS_LMCE : 0);
-	m->due = true;
+	vcpu->mce_due = true;
 	vcpu_look(vcpu);
 	if (vm_tells_lost(vcpu->vm, page & ~(PAGE_SIZE - 1)))
 		vm_tell(vcpu->vm, "vcpu%u: has used memory that the machine has lost, at GPA %#lx: told by #MC", vcpu->id, at);
 	return true;
 }
+
+/* It ends HLT, too. */
+static bool mce_look(struct vcpu *vcpu)
+{
+	if (!vcpu->mce_due || !vcpu_has_started(vcpu))
+		return false;
+	vcpu->mce_due = vcpu->halted = false;
+	vcpu_raise(vcpu, VEC_MC);
+	return false;
+}
+
+static const struct vcpu_look due_look = { .at = LOOK_MACHINE_CHECK, .look = mce_look };
+VCPU_LOOK(due_look);
 
 static int mce_create(struct vm *vm, void **)
 {
@@ -115,5 +130,6 @@ static int mce_create(struct vm *vm, void **)
 	return err;
 }
 
-static const struct vdev mce_vdev = { .name = "machine-check", .create = mce_create, .machine_check = mce_tell };
+static const struct vdev_calls mce_calls = { .machine_check = mce_tell };
+static const struct vdev mce_vdev = { .create = mce_create, .calls = &mce_calls };
 VDEV(mce_vdev);

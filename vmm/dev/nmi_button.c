@@ -52,5 +52,6 @@ static int nmi_button_create(struct vm *vm, void **)
 	return vm_register_pio(vm, NMI_STATUS_PORT, 1, &status_ops, NULL);
 }
 
-static const struct vdev nmi_button_vdev = { .name = "nmi-button", .create = nmi_button_create, .press = nmi_button_press };
+static const struct vdev_calls nmi_button_calls = { .press = nmi_button_press };
+static const struct vdev nmi_button_vdev = { .create = nmi_button_create, .calls = &nmi_button_calls };
 VDEV(nmi_button_vdev);

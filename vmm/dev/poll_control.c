@@ -32,5 +32,5 @@ static int poll_create(struct vm *vm, void **)
 	return vm_register_msr(vm, MSR_KVM_POLL_CONTROL, MSR_KVM_POLL_CONTROL, &poll_ops, NULL);
 }
 
-static const struct vdev poll_vdev = { .name = "poll-control", .create = poll_create };
+static const struct vdev poll_vdev = { .create = poll_create };
 VDEV(poll_vdev);

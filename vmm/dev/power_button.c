@@ -21,5 +21,6 @@ static int power_button_press(struct vm *vm, void *, enum vm_button button)
 	return 0;
 }
 
-static const struct vdev power_button_vdev = { .name = "power-button", .press = power_button_press };
+static const struct vdev_calls power_button_calls = { .press = power_button_press };
+static const struct vdev power_button_vdev = { .calls = &power_button_calls };
 VDEV(power_button_vdev);

@@ -143,7 +143,7 @@ static void pvclock_vcpu_pause(struct vcpu *vcpu, void *, bool paused)
 }
 
 static const struct vdev pvclock_vdev = {
-	.name = "pvclock", .create = pvclock_create, .vcpu_start = pvclock_vcpu_start,
+	.create = pvclock_create, .vcpu_start = pvclock_vcpu_start,
 	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? pvclock_vcpu_pause : NULL,
 };
 VDEV(pvclock_vdev);

@@ -37,5 +37,5 @@ static int pvpanic_create(struct vm *vm, void **)
 	return vm_register_pio(vm, GUEST_PVPANIC_PORT, 1, &pvpanic_ops, NULL);
 }
 
-static const struct vdev pvpanic_vdev = { .name = "pvpanic", .create = pvpanic_create };
+static const struct vdev pvpanic_vdev = { .create = pvpanic_create };
 VDEV(pvpanic_vdev);

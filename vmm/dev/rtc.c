@@ -155,5 +155,5 @@ static int rtc_create(struct vm *vm, void **instance)
 	return vm_register_pio(vm, CMOS_INDEX, 2, &rtc_ops, r);
 }
 
-static const struct vdev rtc_vdev = { .name = "rtc", .create = rtc_create };
+static const struct vdev rtc_vdev = { .create = rtc_create };
 VDEV(rtc_vdev);

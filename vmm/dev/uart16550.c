@@ -367,7 +367,7 @@ static void uart_vcpu_stop(struct vcpu *vcpu, void *instance)
 }
 
 static const struct vdev uart_vdev = {
-	.name = "uart16550", .create = uart_create, .destroy = uart_destroy, .vcpu_start = uart_vcpu_start,
+	.create = uart_create, .destroy = uart_destroy, .vcpu_start = uart_vcpu_start,
 	.vcpu_stop = uart_vcpu_stop,
 };
 VDEV(uart_vdev);

@@ -280,7 +280,6 @@ static void blk_counts(const struct vm *vm, void *instance, void (*say)(const ch
 	}
 }
 
-static const struct vdev blk_vdev = {
-	.name = "virtio-blk", .create = blk_create, .destroy = blk_destroy, .counts = blk_counts,
-};
+static const struct vdev_calls blk_calls = { .counts = blk_counts };
+static const struct vdev blk_vdev = { .create = blk_create, .destroy = blk_destroy, .calls = &blk_calls };
 VDEV(blk_vdev);

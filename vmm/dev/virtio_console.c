@@ -247,7 +247,7 @@ static void console_vcpu_pause(struct vcpu *vcpu, void *instance, bool paused)
 }
 
 static const struct vdev console_vdev = {
-	.name = "virtio-console", .create = console_create, .destroy = console_destroy, .vcpu_start = console_vcpu_start,
+	.create = console_create, .destroy = console_destroy, .vcpu_start = console_vcpu_start,
 	.vcpu_stop = console_vcpu_stop, .vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? console_vcpu_pause : NULL,
 };
 VDEV(console_vdev);

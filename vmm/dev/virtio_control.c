@@ -225,5 +225,5 @@ static void control_destroy(struct vm *, void *instance)
 	host_pages_free(c, CONTROL_PAGES);
 }
 
-static const struct vdev control_vdev = { .name = "virtio-control", .create = control_create, .destroy = control_destroy };
+static const struct vdev control_vdev = { .create = control_create, .destroy = control_destroy };
 VDEV(control_vdev);

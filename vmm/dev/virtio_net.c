@@ -279,7 +279,8 @@ static void net_counts(const struct vm *vm, void *instance, void (*say_one)(cons
 	}
 }
 
+static const struct vdev_calls net_calls = { .counts = net_counts };
 static const struct vdev net_vdev = {
-	.name = "virtio-net", .create = net_create, .destroy = net_destroy, .vcpu_stop = net_vcpu_stop, .counts = net_counts,
+	.create = net_create, .destroy = net_destroy, .vcpu_stop = net_vcpu_stop, .calls = &net_calls,
 };
 VDEV(net_vdev);

@@ -96,5 +96,6 @@ static int wake_pin_create(struct vm *vm, void **instance)
 	return vm_register_mmio(vm, gpa(GUEST_WAKE_BASE), GUEST_WAKE_SIZE, &wake_pin_ops, w);
 }
 
-static const struct vdev wake_pin_vdev = { .name = "wake-pin", .create = wake_pin_create, .press = wake_pin_press };
+static const struct vdev_calls wake_pin_calls = { .press = wake_pin_press };
+static const struct vdev wake_pin_vdev = { .create = wake_pin_create, .calls = &wake_pin_calls };
 VDEV(wake_pin_vdev);

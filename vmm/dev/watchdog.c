@@ -149,7 +149,7 @@ static int watchdog_create(struct vm *vm, void **instance)
 }
 
 static const struct vdev watchdog_vdev = {
-	.name = "watchdog", .create = watchdog_create, .destroy = watchdog_destroy,
+	.create = watchdog_create, .destroy = watchdog_destroy,
 	.vcpu_stop = watchdog_stop, .vcpu_pause = watchdog_pause,
 };
 VDEV(watchdog_vdev);

@@ -69,5 +69,5 @@ static int without_kvm_create(struct vm *vm, void **)
 	return vm_register_pio(vm, PIT_MODE_PORT, 1, &pit_ops, NULL);
 }
 
-static const struct vdev without_kvm_vdev = { .name = "without_kvm", .create = without_kvm_create };
+static const struct vdev without_kvm_vdev = { .create = without_kvm_create };
 VDEV(without_kvm_vdev);

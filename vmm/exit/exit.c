@@ -87,13 +87,6 @@ static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
 	emulate_skip_exit(vcpu, exit);
 }
 
-/* On VT-x it has been done; on SVM the guest stands on the instruction, which does it once. Either way it has to wait. */
-static void exit_bus_lock(struct vcpu *vcpu, const struct vmexit *)
-{
-	vcpu->bus_locked = true;
-	vcpu_look(vcpu);
-}
-
 /* Instructions whose CPUID bit is hidden. */
 static void exit_undefined(struct vcpu *vcpu, const struct vmexit *)
 {

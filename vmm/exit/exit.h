@@ -25,6 +25,9 @@ static inline void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
  */
 bool exit_may_disturb(struct vcpu *vcpu);
 
+/* A lock of the bus, in images with MITIGATIONS (vmm/exit/bus_lock.c). */
+void exit_bus_lock(struct vcpu *vcpu, const struct vmexit *exit);
+
 /* CPUID and XSETBV (vmm/exit/cpuid.c). */
 void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit);
 void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit);

@@ -12,6 +12,7 @@
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
 #include "vmm/service.h"
+#include "vmm/stage.h"
 #include "vmm/vcpu.h"
 
 static struct spinlock lock;     /* guards everything below, and the breakpoints */
@@ -290,8 +291,10 @@ static void exit_dr(struct vcpu *vcpu)
 	spin_unlock(&lock);
 }
 
-static void vm_ended(struct vm *ended)
+static void gdb_vm_destroy(struct vm *ended)
 {
+	if (!debugger_on())
+		return;
 	spin_lock(&lock);
 	if (!strcmp(ended->name, vm_name)) {
 		if (running) {
@@ -307,8 +310,12 @@ static void vm_ended(struct vm *ended)
 }
 
 static const struct debugger stub = {
-	.serve = serve, .enter = enter, .exception = exception, .retired = retired, .exit_dr = exit_dr, .vm_ended = vm_ended,
+	.serve = serve, .enter = enter, .exception = exception, .retired = retired, .exit_dr = exit_dr,
 };
+
+static const struct vm_stage gdb_stage = { .at = STAGE_DEBUGGER, .destroy = gdb_vm_destroy };
+VM_STAGE(gdb_stage);
+VM_ABANDON(ABANDON_DEBUGGER, gdb_vm_destroy);
 
 static void gdb_start(void)
 {

@@ -12,6 +12,7 @@
 #include "vmm/pci/pci_virtual.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 
@@ -68,7 +69,8 @@ static unsigned collect(const struct vm_pci *pci, struct dma_mmio *mmio)
 	return n;
 }
 
-int dma_create(struct vm *vm)
+/* vm->windows where its file says `dma = window`, after its devices. */
+static int dma_vm_create(struct vm *vm)
 {
 	struct all { struct dma_mmio mmio[VM_PCI_FUNCTIONS * PCI_BARS]; } *all; /* too much for the stack */
 	const char *why;
@@ -90,7 +92,10 @@ int dma_create(struct vm *vm)
 	return -EINVAL;
 }
 
-void dma_destroy(struct vm *vm)
+static void dma_vm_destroy(struct vm *vm)
 {
 	host_pages_free(vm->windows, PAGES_OF(struct dma_windows));
 }
+
+static const struct vm_stage dma_stage = { .at = STAGE_DMA, .create = dma_vm_create, .destroy = dma_vm_destroy };
+VM_STAGE(dma_stage);

@@ -8,10 +8,6 @@
 struct vcpu;
 struct vm;
 
-/* Makes vm->windows where its file says `dma = window`, after its devices. 0, or -errno (printed). */
-int dma_create(struct vm *vm);
-void dma_destroy(struct vm *vm);
-
 /* The hypercalls MARGAY_HC_INFO and MARGAY_HC_DMA_CONFIRM, by their arguments; the answer. On the vCPU's CPU. */
 s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi);
 s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on);

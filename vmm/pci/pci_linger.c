@@ -9,6 +9,7 @@
 
 #include "vmm/monitor.h"
 #include "vmm/pci/pci_end.h"
+#include "vmm/stage.h"
 
 /* One of them is over. */
 static void settle(struct pci_end *e, unsigned i)
@@ -66,12 +67,13 @@ static bool go_on(struct host_idle_work *work)
 	return left;
 }
 
-void vm_pci_keep_memory(struct vm *vm)
+/* What nothing keeps such functions from writing to: it stays theirs. */
+static void keep_vm_destroy(struct vm *vm)
 {
 	struct pci_end *e = vm->pci_end;
 
 	/* Where it is lost already, it is. */
-	if (!any_writes(e, -EBUSY) || vm->quarantined)
+	if (!e || !any_writes(e, -EBUSY) || vm->quarantined)
 		return;
 	for (unsigned i = 0; i < vm->nr_extents; i++) {
 		e->extent[i] = vm->extent[i];
@@ -82,10 +84,21 @@ void vm_pci_keep_memory(struct vm *vm)
 	vm_keep_extents(e->extent, e->nr_extents);
 }
 
-void vm_pci_linger(struct pci_end *e)
+static const struct vm_stage keep_stage = { .at = STAGE_KEEP, .destroy = keep_vm_destroy };
+VM_STAGE(keep_stage);
+
+/* The VM's memory and CPUs are others' by now. */
+static void linger_vm_destroy(struct vm *vm)
 {
+	struct pci_end *e = vm->pci_end;
+
+	if (!e)
+		return;
 	/* The node's end waits for it: a VM may start then. */
 	monitor_get_running();
 	e->idle.step = go_on;
 	host_idle_work(&e->idle);
 }
+
+static const struct vm_stage linger_stage = { .at = STAGE_LINGER, .destroy = linger_vm_destroy };
+VM_STAGE(linger_stage);

@@ -15,6 +15,7 @@
 #include "vmm/pci/pci_stand_in.h"
 #include "vmm/pci/pci_virtual.h"
 #include "vmm/ranges.h"
+#include "vmm/stage.h"
 #include "vmm/vdev.h"
 
 /* Two APICs, the wake pin, the ECAM, virtual functions' BARs, and each of a function's, which exits whole if it shares a page. */
@@ -270,16 +271,24 @@ static void root_destroy(struct vm *vm, void *instance)
 		pci_root_free(&r->end);
 }
 
-void vm_pci_abandon(struct vm *vm)
+/*
+ * At the end of a VM with a CPU that does not answer its functions are reset, and stay its own; nobody waits for a VF of its from
+ * here on.
+ */
+static void abandon_functions(struct vm *vm)
 {
-	struct root *r = container_of(vm->pci, struct root, pci);
+	struct root *r;
 
+	if (!vm->pci)
+		return;
+	r = container_of(vm->pci, struct root, pci);
 	pci_end_begin(&r->end, &r->pci);
 	/* What is slow then goes on by itself; it has ended what it did, and all that it may reach stays. */
 	pci_end_wait(&r->end);
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
 		pci_vf_leave(r->pci.device[i]);
 }
+VM_ABANDON(ABANDON_FUNCTIONS, abandon_functions);
 
 int pci_root_ecam(struct vm *vm, u64 base, u8 last_bus)
 {
@@ -348,6 +357,6 @@ static void root_vcpu_start(struct vcpu *vcpu, void *instance)
 }
 
 static const struct vdev root_vdev = {
-	.name = "pci", .create = root_create, .destroy = root_destroy, .vcpu_start = root_vcpu_start,
+	.create = root_create, .destroy = root_destroy, .vcpu_start = root_vcpu_start,
 };
 VDEV(root_vdev);

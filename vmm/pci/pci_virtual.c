@@ -9,6 +9,8 @@
 #include "vmm/intc.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
+#include "vmm/stage.h"
+#include "vmm/startup.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 
@@ -219,6 +221,18 @@ void pci_virtual_go_on(struct vcpu *vcpu)
 	}
 }
 
+static bool virtual_look(struct vcpu *vcpu)
+{
+	if (!__atomic_load_n(&vcpu->unfinished, __ATOMIC_RELAXED) || !vcpu_has_started(vcpu))
+		return false;
+	pci_virtual_go_on(vcpu);
+	host_interrupt_window();
+	return true;
+}
+
+static const struct vcpu_look unfinished_look = { .at = LOOK_VIRTUAL, .look = virtual_look };
+VCPU_LOOK(unfinished_look);
+
 /* ---- making one, and its place ------------------------------------------------------------ */
 
 /* Capabilities from `at` on, each pointing to the next. */
@@ -340,3 +354,7 @@ int pci_virtual_place(struct vm *vm)
 	}
 	return err;
 }
+
+static const struct vm_stage virtual_stage = { .at = STAGE_VIRTUAL, .create = pci_virtual_place };
+VM_STAGE(virtual_stage);
+VM_ON_PAUSE(pci_virtual_settle);

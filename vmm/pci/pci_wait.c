@@ -7,9 +7,9 @@
 #include <margay/errno.h>
 
 #include "vmm/memory/shootdown.h"
-#include "vmm/monitor.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
+#include "vmm/stage.h"
 
 void pci_wait_begin(struct vcpu *vcpu, struct pci_device *d, enum pci_busy busy)
 {
@@ -107,3 +107,15 @@ void pci_wait_go_on(struct vcpu *vcpu)
 	__builtin_ia32_pause();
 	host_interrupt_window();
 }
+
+/* Also while its VM is paused: another one may wait for the function. */
+static bool wait_look(struct vcpu *vcpu)
+{
+	if (!vcpu->pci_waits)
+		return false;
+	pci_wait_go_on(vcpu);
+	return true;
+}
+
+static const struct vcpu_look pci_look = { .at = LOOK_PCI_WAIT, .look = wait_look, .while_paused = true };
+VCPU_LOOK(pci_look);

@@ -51,17 +51,6 @@ struct vm_pci {
 
 /* pci_wait.c, for a vCPU that waits for what its guest has asked of a function (vcpu->pci_waits): goes on with that. */
 void pci_wait_go_on(struct vcpu *vcpu);
-/*
- * pci_root.c: at the end of a VM with a CPU that does not answer its functions are reset, and stay its own; nobody waits for a VF
- * of its from here on.
- */
-void vm_pci_abandon(struct vm *vm);
-/*
- * pci_linger.c, in images with SLOTS_WAIT: functions that are still being reset as their VM is taken down (vm->pci_end) keep, where
- * nothing blocks them, its memory; and are seen to by idle CPUs when it is no more.
- */
-void vm_pci_keep_memory(struct vm *vm);
-void vm_pci_linger(struct pci_end *end);
 
 /* pci_intx.c: lines by the pins of the guest's I/O APIC; nothing is done for a pin without one. Any CPU. */
 /* The guest has ended its interrupt, which it shall be for the machine, too; lines: its asserted pins. */

@@ -10,6 +10,7 @@
 #include "vmm/hvm.h"
 #include "vmm/plan/plan.h"
 #include "vmm/slot.h"
+#include "vmm/stage.h"
 #include "vmm/vm_parts.h"
 
 static_assert(PLAN_EXTENTS <= VM_MAX_EXTENTS, "all of a VM's memory has its place, and is zeroed");
@@ -216,3 +217,6 @@ void unplace_vm(struct vm *vm)
 	spin_unlock(&place_lock);
 	host_pages_free(vm->vcpus, cpu_pages(vm->nr_host_cpus));
 }
+
+static const struct vm_stage place_stage = { .at = STAGE_PLACE, .create = place_vm, .destroy = unplace_vm };
+VM_STAGE(place_stage);

@@ -6,6 +6,7 @@
 
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/stage.h"
 #include "vmm/startup.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
@@ -130,7 +131,11 @@ static void log_one(const struct vcpu *vcpu, const char *text)
 	vm_tell(vcpu->vm, "vcpu%u: %s", vcpu->id, text);
 }
 
-void inspect_log(struct vcpu *vcpu)
+static void last_words(struct vcpu *vcpu)
 {
-	inspect_vcpu(vcpu, log_one);
+	if (vcpu->died)
+		inspect_vcpu(vcpu, log_one);
 }
+
+static const struct vcpu_stage inspect_stage = { .at = VCPU_INSPECT, .on = { [VCPU_STOPS] = last_words } };
+VCPU_STAGE(inspect_stage);

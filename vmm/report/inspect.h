@@ -11,7 +11,4 @@ typedef void (*inspect_line)(const struct vcpu *vcpu, const char *text);
 /* Reads the vCPU's state and its guest's memory, which is not trusted. On its CPU, out of the guest. */
 void inspect_vcpu(struct vcpu *vcpu, inspect_line line);
 
-/* The same into the log. */
-void inspect_log(struct vcpu *vcpu);
-
 #endif

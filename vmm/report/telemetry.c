@@ -3,6 +3,7 @@
 #include <margay/string.h>
 
 #include "vmm/report/telemetry.h"
+#include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
@@ -22,7 +23,7 @@ const char *vmexit_name(enum vmexit_reason reason)
 	return reason_name[reason];
 }
 
-void telemetry_print(const struct vcpu *vcpu)
+void telemetry_print(struct vcpu *vcpu)
 {
 	const struct vcpu_stats *s = &vcpu->stats;
 	char line[512];
@@ -38,3 +39,6 @@ void telemetry_print(const struct vcpu *vcpu)
 	vm_tell(vcpu->vm, "vcpu%u: exits=%lu%s injected=%lu unknown-msrs=%lu kicked=%lu", vcpu->id, total,
 		line, s->injected, s->unknown_msrs, s->exit[VMEXIT_KICKED].count);
 }
+
+static const struct vcpu_stage telemetry_stage = { .at = VCPU_TELEMETRY, .on = { [VCPU_STOPS] = telemetry_print } };
+VCPU_STAGE(telemetry_stage);

@@ -117,6 +117,6 @@ static inline void telemetry_given_back(struct vcpu_stats *stats, u8 vector)
 const char *vmexit_name(enum vmexit_reason reason);
 
 /* One line per vCPU: "exits=N cpuid=N ..." with the reasons that occurred; "kicked=N": entries that a kick kept from happening. */
-void telemetry_print(const struct vcpu *vcpu);
+void telemetry_print(struct vcpu *vcpu);
 
 #endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The modules that a VM file names, and what of such a file only the node can judge: are they there, and is its clock one. */
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/load/load_check.h"
+#include "vmm/stage.h"
+#include "vmm/vm.h"
+
+const struct host_module *vm_find_module(const char *name)
+{
+	const struct host_module *m;
+
+	for (unsigned i = 0; (m = host_module(i)); i++)
+		if (!strcmp(m->name, name))
+			return m;
+	return NULL;
+}
+
+/* Who has made a medium with the module will not look for what the boot loader had no room for. */
+static int no_module(const struct vm_config *c, const struct vm_config_name *name, struct config_error *e)
+{
+	if (!IS_ENABLED(CONFIG_BOOT_LOG))
+		return vm_config_error(e, c->file, name->line, VM_CONFIG_NO_MODULE, name->key, name->name);
+	return vm_config_error(e, c->file, name->line, VM_CONFIG_NO_MODULE "; it had room for one of %lu MiB", name->key,
+			       name->name, host_module_room() >> 20);
+}
+
+static int modules_vm_create(struct vm *vm)
+{
+	const struct vm_config *c = vm->config;
+	struct vm_config_name name;
+	struct config_error e;
+	bool is_linux = false;
+	int err = 0;
+
+	for (unsigned i = 0; !err && vm_config_name(c, i, &name); i++) {
+		const struct host_module *m = vm_find_module(name.name);
+
+		if (!m)
+			err = no_module(c, &name, &e);
+		else if (IS_ENABLED(CONFIG_BOOT_LOG))
+			err = load_check(c, &name, m->data, m->size, &is_linux, &e);
+	}
+	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
+		err = vm_config_error(&e, c->file, c->line_clock,
+				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
+	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && !err && c->no_pvclock && !host_tsc_stable())
+		err = vm_config_error(&e, c->file, c->line_pvclock,
+				      "pvclock = no: the TSCs of this node are not one clock, and the guest has no other: use yes");
+	if (err)
+		vm_tell(vm, "%s", e.text);
+	return err;
+}
+
+static const struct vm_stage modules_stage = { .at = STAGE_MODULES, .create = modules_vm_create };
+VM_STAGE(modules_stage);

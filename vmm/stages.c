@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The stages of VMs and vCPUs, one after the other (stage.h). */
+#include "vmm/stage.h"
+
+#include "vmm/vm.h"
+
+extern const struct vm_stage *const __start_vm_stages[], *const __stop_vm_stages[];
+extern const struct vcpu_stage *const __start_vcpu_stages[], *const __stop_vcpu_stages[];
+extern void (*const __start_vm_pauses[])(struct vm *vm), (*const __stop_vm_pauses[])(struct vm *vm);
+
+int stages_create(struct vm *vm)
+{
+	int err = 0;
+
+	for (; !err && vm->nr_stages < VM_STAGES; vm->nr_stages++)
+		for (const struct vm_stage *const *s = __start_vm_stages; s < __stop_vm_stages; s++)
+			if ((*s)->at == vm->nr_stages && (*s)->create)
+				err = (*s)->create(vm);
+	return err;
+}
+
+void stages_destroy(struct vm *vm)
+{
+	while (vm->nr_stages) {
+		vm->nr_stages--;
+		for (const struct vm_stage *const *s = __start_vm_stages; s < __stop_vm_stages; s++)
+			if ((*s)->at == vm->nr_stages && (*s)->destroy)
+				(*s)->destroy(vm);
+	}
+}
+
+void stages_pause(struct vm *vm)
+{
+	for (void (*const *pause)(struct vm *vm) = __start_vm_pauses; pause < __stop_vm_pauses; pause++)
+		(*pause)(vm);
+}
+
+void stages_vcpu(struct vcpu *vcpu, enum vcpu_event event)
+{
+	for (unsigned at = 0; at < VCPU_STAGES; at++)
+		for (const struct vcpu_stage *const *s = __start_vcpu_stages; s < __stop_vcpu_stages; s++)
+			if ((*s)->at == at && (*s)->on[event])
+				(*s)->on[event](vcpu);
+}
