@@ -69,8 +69,8 @@ files-VM_UART         := vmm/dev/uart16550.c
 files-VM_LOG          := vmm/output_log.c vmm/config/config_console.c
 files-VIRTIO          := vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c \
 	vmm/pci/pci_virtual.c vmm/config/config_disk.c
-files-COMMANDER       := vmm/commander/% vmm/outcome.c vmm/device_counts.c vmm/dev/virtio_control.c vmm/config/config_control.c \
-	kernel/modules_late.c
+files-COMMANDER       := vmm/commander/% vmm/outcome.c vmm/device_counts.c vmm/slot_own.c vmm/dev/virtio_control.c \
+	vmm/config/config_control.c kernel/modules_late.c
 files-VIRTIO_NET      := vmm/dev/virtio_net% vmm/net/% vmm/config/config_net.c
 files-VM_PVCLOCK      := vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/pvclock_scale.c
 files-VM_TSC_ONLY     := vmm/dev/without_kvm.c

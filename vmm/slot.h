@@ -41,9 +41,6 @@ struct slot {
 	u64 order;                /* the how manieth of those that were told to start, until it has its memory; 0: done; atomic */
 	struct restarts restarts;
 	u64 restart_at;           /* it is WAITING until then, host TSC; 0: for no time; guarded by monitor_lock */
-	u64 clock_moved;          /* ns by which its CMOS clock is ahead of the node's wall clock; rtc.c's */
-	bool bitten;              /* its last end, or one before, was a bite of which its guest has not taken note; watchdog.c's */
-	bool panic_told;          /* a guest may write as often as it likes, the log has one line; pvpanic.c's, atomic */
 	struct host_work reaper, starter;
 };
 

@@ -24,6 +24,7 @@
 #include "vmm/running.c"
 #include "vmm/pause.h"
 #include "vmm/service.h"
+#include "vmm/slot_own.h"
 #include "vmm/startup.h"
 
 /* Makes the section of the services, whose ends the monitor asks the linker for. */
@@ -406,6 +407,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	memset(&world, 0, sizeof(world));
 	world.in = (struct fuzz_in){ data, size };
 	memset(monitor_slots, 0, sizeof(monitor_slots));
+	for (unsigned i = 0; i < MONITOR_MAX_VMS; i++)
+		slot_own_clear(i);
 	monitor_nr_slots = nr_running = 0;
 	make_host(&world.in);
 	make_backend(&world.in);

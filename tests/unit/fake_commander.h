@@ -21,13 +21,15 @@
 #include "vmm/output_log.h"
 #include "vmm/pause.h"
 #include "vmm/plan/place.h"
-#include "vmm/slot.h"
+#include "vmm/slot_own.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm_parts.h"
 
 struct spinlock monitor_lock, place_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
+/* What a device keeps beyond a VM's end. */
+SLOT_OWN(u64, own);
 unsigned monitor_nr_slots, monitor_turn;
 struct output_ring output_rings[MONITOR_MAX_VMS];
 

@@ -63,13 +63,16 @@ static void give_up(struct vm *v)
 	assert_ptr_equal(v, &vm);
 	note("give-up");
 }
-VM_ABANDON(ABANDON_CPUS, give_up);
 
 static void tell(struct vm *)
 {
 	note("tell");
 }
-VM_ABANDON(ABANDON_DEBUGGER, tell);
+
+/* In the wrong order: the compiler keeps none of its own. */
+static const struct vm_abandon last_step = { .at = ABANDON_CPUS, .abandon = give_up };
+static const struct vm_abandon first_step = { .at = ABANDON_DEBUGGER, .abandon = tell };
+static const struct vm_abandon *const steps[] __used __section("vm_abandons") = { &last_step, &first_step };
 
 static int image(struct vm *)
 {

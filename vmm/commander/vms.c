@@ -12,7 +12,7 @@
 #include "vmm/outcome.h"
 #include "vmm/output_log.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/slot.h"
+#include "vmm/slot_own.h"
 #include "vmm/vm.h"
 
 #define CONSOLE_LOG 64u /* KiB, the parser's default: the memory stays with the slot */
@@ -288,6 +288,7 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 	*configs[i] = staged;
 	spin_lock(&monitor_lock);
 	*s = (struct slot){ .state = OVER, .created = true, .config = configs[i] };
+	slot_own_clear(i);
 	memcpy(s->file, file, sizeof(file));
 	s->config->file = s->file;
 	s->config->created = true;

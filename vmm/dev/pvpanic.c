@@ -5,7 +5,7 @@
  */
 #include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
-#include "vmm/slot.h"
+#include "vmm/slot_own.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
@@ -13,6 +13,9 @@
 #define EVENT_PANICKED BIT(0)
 #define EVENT_CRASH_KERNEL BIT(1) /* it has panicked, and starts its crash kernel (kdump) */
 
+
+/* A guest may write as often as it likes, the log has one line. Atomic. */
+SLOT_OWN(bool, panic_told);
 
 static u32 pvpanic_read(void *, struct vcpu *, u16, unsigned)
 {
@@ -25,7 +28,7 @@ static void pvpanic_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 
 	if (value & EVENT_PANICKED)
 		vm_end(vm, VM_END_PANICKED);
-	else if (value & EVENT_CRASH_KERNEL && !__atomic_exchange_n(&monitor_slots[vm->id].panic_told, true, __ATOMIC_RELAXED))
+	else if (value & EVENT_CRASH_KERNEL && !__atomic_exchange_n(&panic_told[vm->id], true, __ATOMIC_RELAXED))
 		vm_log(vm, "its kernel has panicked, and starts its crash kernel");
 }
 
@@ -33,7 +36,7 @@ static const struct pio_ops pvpanic_ops = { .sizes = 1, .read = pvpanic_read, .w
 
 static int pvpanic_create(struct vm *vm, void **)
 {
-	monitor_slots[vm->id].panic_told = false;
+	panic_told[vm->id] = false;
 	return vm_register_pio(vm, GUEST_PVPANIC_PORT, 1, &pvpanic_ops, NULL);
 }
 

@@ -9,7 +9,7 @@
 
 #include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
-#include "vmm/slot.h"
+#include "vmm/slot_own.h"
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
 
@@ -20,6 +20,9 @@
 #define DIVIDER_RUNS 0x20    /* for a crystal of 32,768 Hz */
 #define RATE_1024_HZ 0x06
 #define REGISTERS 128
+
+/* ns by which a VM's CMOS clock is ahead of the node's wall clock. */
+SLOT_OWN(u64, clock_moved);
 
 struct rtc {
 	struct spinlock lock; /* guards all below, and its VM's clock_moved */
@@ -32,7 +35,7 @@ static u64 time_now(const struct rtc *r)
 {
 	u64 tsc;
 
-	return host_wall_clock(&tsc) + monitor_slots[r->id].clock_moved;
+	return host_wall_clock(&tsc) + clock_moved[r->id];
 }
 
 static bool stands_still(const struct rtc *r)
@@ -78,7 +81,7 @@ static void set_time(struct rtc *r, u64 fraction)
 	u64 seconds;
 
 	if (!rtc_to_seconds(&date, &seconds) && seconds < ~0ull / NS)
-		monitor_slots[r->id].clock_moved += seconds * NS + fraction - time_now(r);
+		clock_moved[r->id] += seconds * NS + fraction - time_now(r);
 }
 
 static u8 read_reg(struct rtc *r, u8 reg)

@@ -5,13 +5,16 @@
  */
 #include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
-#include "vmm/slot.h"
+#include "vmm/slot_own.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
 
 #define TICKS_PER_S (1000 / GUEST_WATCHDOG_TICK_MS)
 static_assert(TICKS_PER_S == 10, "one decimal");
+
+/* A VM's last end, or one before, was a bite of which its guest has not taken note. */
+SLOT_OWN(bool, bitten);
 
 struct watchdog {
 	struct spinlock lock; /* guards the next two */
@@ -43,7 +46,7 @@ static void timer_fired(struct host_timer *timer)
 	if (!bites || !vm_end(vm, VM_END_WATCHDOG))
 		return;
 	f->vcpu->died = true;
-	monitor_slots[vm->id].bitten = true;
+	bitten[vm->id] = true;
 	vm_tell(vm, "its watchdog was not fed for %u.%u s", f->of->count / TICKS_PER_S, f->of->count % TICKS_PER_S);
 }
 
@@ -72,7 +75,7 @@ static u32 watchdog_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned)
 	else if (offset == GUEST_WATCHDOG_LEFT)
 		value = w->deadline > now ? (u32)((w->deadline - now) / tick()) : 0;
 	else if (offset == GUEST_WATCHDOG_STATUS)
-		value = monitor_slots[vcpu->vm->id].bitten;
+		value = bitten[vcpu->vm->id];
 	spin_unlock(&w->lock);
 	return value;
 }
@@ -91,7 +94,7 @@ static void watchdog_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned si
 		if (w->deadline)
 			feed(w, vcpu);
 	} else if (offset == GUEST_WATCHDOG_STATUS && value & 1) {
-		monitor_slots[vcpu->vm->id].bitten = false;
+		bitten[vcpu->vm->id] = false;
 	}
 	spin_unlock(&w->lock);
 }
