@@ -8,7 +8,7 @@ HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -pie -fPIE -Wl,-z,relro,-
 # With every feature: what the image at hand has of them, margay-check reads in its file (<margay/has.h>).
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
 
-CHECKS := tools/check-kernel.c $(wildcard vmm/config/*.c) \
+CHECKS := tools/check-kernel.c tools/check-options.c $(wildcard vmm/config/*.c) \
 	$(addprefix vmm/load/,load_check.c linux_built.c bzimage.c elf.c multiboot.c) \
 	$(wildcard kernel/boot/cmdline*.c) lib/span.c kernel/pci/pci_facts.c \
 	$(addprefix arch/x86_64/cpu/,microcode.c mitigations.c mitigation_words.c)

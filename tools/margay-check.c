@@ -13,6 +13,7 @@
 #include "kernel/boot/bootinfo.h"
 #include "kernel/boot/cmdline.h"
 #include "tools/check-kernel.h"
+#include "tools/check-options.h"
 #include "tools/image_options.h"
 #include "tools/own_module.h"
 #include "vmm/config/config_set.h"
@@ -21,41 +22,11 @@
 /* A VM file is a few lines; whatever is larger was given by mistake. */
 #define FILE_MAX (1u << 20)
 
-#define IMAGE "/boot/margay/margay.elf"
-
-static const char usage[] =
-	"usage: margay-check [OPTION]... FILE...\n"
-	"Checks the VM files of a node as the hypervisor would: each, and all beside each other.\n"
-	"The order of the files is that in which the boot loader will load them.\n"
-	"\n"
-	"  --each             the files are of different nodes: not beside each other\n"
-	"  --module NAME=PATH a module that the boot loader will load by this name: given at least\n"
-	"                     once, every kernel, initrd and module must be one of them; what is\n"
-	"                     in the file is checked, too, unless =PATH is left out\n"
-	"  --no-others        the boot loader will load no others, be it that none is given\n"
-	"  --cmdline TEXT     the hypervisor's command line\n"
-	"  --kernels          says of each Linux what it uses of KVM's bits; unpacks it for that\n"
-	"  --image FILE       the image that is to take all this: what needs an option that it lacks\n"
-	"                     is refused; without it " IMAGE ", if that is there, else\n"
-	"                     an image with every option\n"
-	"  --modules          prints the names of all modules that the files need, a line each\n"
-	"  --version          which Margay this is of\n"
-	"  --help             this text\n"
-	"\n"
-	"Exit status: 0 when all is right, 1 when something is not, 2 for wrong usage.\n";
-
-struct module {
-	const char *name, *path; /* path NULL: only its name is known */
-	char *data;
-	size_t size;
-};
-
-static struct module *modules;
-static unsigned nr_modules;
-static bool all_given, each, list, kernels; /* modules; --each, --modules, --kernels */
+static struct check_options options;
+static bool all_given; /* modules */
 static struct vm_config *configs; /* of each file */
 static const struct vm_config **files; /* those of them that are right; NULL where one is not */
-static unsigned nr_files, errors;
+static unsigned errors;
 
 static void say(const char *text)
 {
@@ -111,11 +82,11 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static const struct module *find_module(const char *name)
+static const struct check_module *find_module(const char *name)
 {
-	for (unsigned i = 0; i < nr_modules; i++)
-		if (!strcmp(modules[i].name, name))
-			return &modules[i];
+	for (unsigned i = 0; i < options.nr_modules; i++)
+		if (!strcmp(options.modules[i].name, name))
+			return &options.modules[i];
 	return NULL;
 }
 
@@ -126,15 +97,15 @@ static void check_modules(const struct vm_config *c)
 	bool is_linux = false; /* not known: only the kernel's name is given */
 
 	for (unsigned i = 0; vm_config_name(c, i, &name); i++) {
-		const struct module *m = find_module(name.name);
+		const struct check_module *m = find_module(name.name);
 
 		if (all_given && !m)
 			vm_config_error(&err, c->file, name.line, VM_CONFIG_NO_MODULE, name.key, name.name);
 		else if (!m || !m->data || !load_check(c, &name, m->data, m->size, &is_linux, &err)) {
-			if (list)
+			if (options.list)
 				puts(name.name);
 			else if (name.name == c->kernel && (is_linux || !m || !m->data))
-				errors += !check_kernel(c, m ? m->data : NULL, m ? m->size : 0, kernels);
+				errors += !check_kernel(c, m ? m->data : NULL, m ? m->size : 0, options.kernels);
 			continue;
 		}
 		say(err.text);
@@ -196,11 +167,11 @@ static void check_cpus(const unsigned *after, unsigned i)
 
 static void check_together(void)
 {
-	unsigned *after = calloc(nr_files, sizeof(*after));
-	const char **name = calloc(nr_files, sizeof(*name));
+	unsigned *after = calloc(options.nr_files, sizeof(*after));
+	const char **name = calloc(options.nr_files, sizeof(*name));
 	struct config_error err;
 
-	for (unsigned i = 0; after && name && i < nr_files; i++) {
+	for (unsigned i = 0; after && name && i < options.nr_files; i++) {
 		after[i] = i;
 		name[i] = configs[i].name;
 		if (files[i] && vm_config_check_earlier(files, name, i, &after[i], &err)) {
@@ -208,22 +179,23 @@ static void check_together(void)
 			files[i] = NULL;
 		}
 	}
-	for (unsigned i = 0; after && i < nr_files; i++) {
+	for (unsigned i = 0; after && i < options.nr_files; i++) {
 		if (!files[i])
 			continue;
 		if (files[i]->pinned)
 			check_cpus(after, i);
-		if (vm_config_check_trusted(files, nr_files, i, &err))
+		if (vm_config_check_trusted(files, options.nr_files, i, &err))
 			say(err.text);
-		if (vm_config_check_vfs(files, nr_files, i, &err) || vm_config_check_control(files, nr_files, i, &err))
+		if (vm_config_check_vfs(files, options.nr_files, i, &err) ||
+		    vm_config_check_control(files, options.nr_files, i, &err))
 			say(err.text);
 		if (vm_config_check_net(files, i, &err)) {
 			say(err.text);
 			files[i] = NULL;
 		}
 	}
-	for (unsigned i = 0; i < nr_files; i++) {
-		for (unsigned at = 0; files[i] && vm_config_lonely_net(files, nr_files, i, &at, &err);)
+	for (unsigned i = 0; i < options.nr_files; i++) {
+		for (unsigned at = 0; files[i] && vm_config_lonely_net(files, options.nr_files, i, &at, &err);)
 			fprintf(stderr, "%s\n", err.text);
 	}
 	free(after);
@@ -235,8 +207,8 @@ static void check_together(void)
 /* The hypervisor's own modules, which no VM file names. */
 static void check_own_modules(void)
 {
-	for (unsigned i = 0; i < nr_modules; i++) {
-		const struct module *m = &modules[i];
+	for (unsigned i = 0; i < options.nr_modules; i++) {
+		const struct check_module *m = &options.modules[i];
 		char why[OWN_MODULE_TEXT];
 
 		if (m->data && own_module_wrong(m->name, m->data, m->size, why))
@@ -257,126 +229,86 @@ static void check_cmdline(const char *text)
 	bool known = false;
 
 	cmdline_parse(text, &c, say_cmdline);
-	for (unsigned i = 0; i < nr_files; i++)
+	for (unsigned i = 0; i < options.nr_files; i++)
 		known |= !strcmp(configs[i].name, c.gdb_vm);
-	if (c.gdb_port && !known && nr_files)
+	if (c.gdb_port && !known && options.nr_files)
 		say_of("command line: gdb= names a VM that no VM file describes", c.gdb_vm);
 }
 
-/* ---- options ----------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------------- */
 
-static int bad_usage(const char *what)
+static void check_all(void)
 {
-	fprintf(stderr, "margay-check: %s\n%s", what, usage);
-	return 2;
-}
+	unsigned others = MAX(options.nr_modules, 1u);
 
-/* A module's name and path; reads it. Both may have a '=': of several the first counts behind which a file's path stands. */
-static void add_module(char *item)
-{
-	struct module *m = &modules[nr_modules++];
-	char *equals = strchr(item, '=');
-
-	for (char *e = equals; e; e = strchr(e + 1, '='))
-		if (!access(e + 1, F_OK)) {
-			equals = e;
-			break;
-		}
-	if (equals)
-		*equals = 0;
-	*m = (struct module){ .name = item, .path = equals ? equals + 1 : NULL };
-	if (m->path)
-		m->data = read_file(m->path, 0, &m->size);
-}
-
-static void check_all(char **path)
-{
-	for (unsigned i = 0; i < nr_files; i++)
-		parse(path[i], i);
-	for (unsigned i = 0; i < nr_files; i++)
+	for (unsigned i = 0; i < options.nr_modules; i++)
+		if (options.modules[i].path)
+			options.modules[i].data = read_file(options.modules[i].path, 0, &options.modules[i].size);
+	for (unsigned i = 0; i < options.nr_files; i++)
+		parse(options.files[i], i);
+	for (unsigned i = 0; i < options.nr_files; i++)
 		if (files[i])
 			check_modules(files[i]);
-	if (!each)
+	if (!options.each)
 		check_together();
 	check_own_modules();
 	/* At least a kernel comes beside the VM files. */
-	if (!each && nr_files + MAX(nr_modules, 1u) > BOOTINFO_MODULES) {
-		fprintf(stderr, "%u VM files and %u more modules: the hypervisor takes %u in all\n", nr_files, MAX(nr_modules, 1u),
+	if (!options.each && options.nr_files + others > BOOTINFO_MODULES) {
+		fprintf(stderr, "%u VM files and %u more modules: the hypervisor takes %u in all\n", options.nr_files, others,
 			BOOTINFO_MODULES);
 		errors++;
 	}
 }
 
-/* What is said where the value of an option that takes one is missing; NULL: it takes none. */
-static const char *takes_value(const char *option)
+/* The image at hand, of which it is said what it is. One that does not say what it has is no error of these files. */
+static const char *take_image(const char *path)
 {
-	static const char *const missing[][2] = {
-		{ "--module", "--module needs a name" }, { "--cmdline", "--cmdline needs a text" },
-		{ "--image", "--image needs a file" },
-	};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(missing); i++)
-		if (!strcmp(option, missing[i][0]))
-			return missing[i][1];
-	return NULL;
-}
-
-/* The image at hand. One that does not say what it has is no error of these files. */
-static void take_image(const char *path)
-{
-	const char *why = path || !access(IMAGE, F_OK) ? image_options_read(path ? path : IMAGE) : NULL;
+	const char *why = NULL;
 
 	if (path && access(path, R_OK))
 		say_of(path, strerror(errno));
-	else if (why)
-		fprintf(stderr, "%s: %s: taken for one with every option\n", path ? path : IMAGE, why);
+	else if (path || !access(CHECK_IMAGE, F_OK))
+		why = image_options_read(path ? path : CHECK_IMAGE);
+	else
+		return "an image with every option";
+	path = path ? path : CHECK_IMAGE;
+	if (!why)
+		return path;
+	fprintf(stderr, "%s: %s: taken for one with every option\n", path, why);
+	return "an image with every option";
+}
+
+/* What was found right, and by what it was judged. */
+static void say_right(const char *image)
+{
+	unsigned n = options.nr_files;
+
+	if (n)
+		printf("%u VM file%s%s right for %s%s\n", n, n == 1 ? "" : "s", n == 1 ? " is" : " are", image,
+		       all_given ? "" : "; without --module nobody has looked for kernels and disks");
+	else
+		printf("the command line is right for %s\n", image);
 }
 
 int main(int argc, char **argv)
 {
-	const char *cmdline = NULL, *image = NULL;
-	int i;
+	int status = check_options_parse(argc, argv, &options);
+	const char *image;
 
-	modules = calloc((size_t)argc, sizeof(*modules));
-	configs = calloc((size_t)argc, sizeof(*configs));
-	files = calloc((size_t)argc, sizeof(*files));
-	if (!modules || !configs || !files)
-		return bad_usage("out of memory");
-	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
-		const char *takes = takes_value(argv[i]);
-
-		if (!strcmp(argv[i], "--help"))
-			return fputs(usage, stdout) < 0;
-		if (!strcmp(argv[i], "--version"))
-			return puts("margay-check " MARGAY_VERSION) < 0;
-		if (!strcmp(argv[i], "--modules"))
-			list = true;
-		else if (!strcmp(argv[i], "--kernels"))
-			kernels = true;
-		else if (!strcmp(argv[i], "--each"))
-			each = true;
-		else if (!strcmp(argv[i], "--no-others"))
-			all_given = true;
-		else if (!takes)
-			return bad_usage("unknown option");
-		else if (i + 1 == argc)
-			return bad_usage(takes);
-		else if (!strcmp(argv[i++], "--cmdline"))
-			cmdline = argv[i];
-		else if (!strcmp(argv[i - 1], "--image"))
-			image = argv[i];
-		else if (!strncmp(argv[i], "vm:", 3))
-			return bad_usage("a VM file is given without --module");
-		else
-			add_module(argv[i]);
+	if (status != CHECK_GO_ON)
+		return status;
+	configs = calloc(options.nr_files + 1, sizeof(*configs));
+	files = calloc(options.nr_files + 1, sizeof(*files));
+	if (!configs || !files) {
+		say("margay-check: out of memory");
+		return 1;
 	}
-	all_given |= nr_modules > 0;
-	nr_files = (unsigned)(argc - i);
-	if (!nr_files && !cmdline)
-		return bad_usage("no file given");
-	take_image(image);
-	check_all(argv + i);
-	if (cmdline)
-		check_cmdline(cmdline);
+	all_given = options.no_others || options.nr_modules;
+	image = take_image(options.image);
+	check_all();
+	if (options.cmdline)
+		check_cmdline(options.cmdline);
+	if (!errors && !options.quiet && !options.list)
+		say_right(image);
 	return errors != 0;
 }

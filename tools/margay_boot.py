@@ -76,7 +76,7 @@ def check_vm_files(args):
     checker = os.path.join(BUILD, "margay-check")
     if not os.access(checker, os.X_OK):
         raise BootError("%s is missing: make" % os.path.relpath(checker))
-    cmd = [checker, "--no-others", "--image", args.elf, "--cmdline", args.cmdline]
+    cmd = [checker, "--quiet", "--no-others", "--image", args.elf, "--cmdline", args.cmdline]
     for item in args.module:
         cmd += ["--module", item]
     if subprocess.run(cmd + args.vm, check=False).returncode != 0:

@@ -122,11 +122,18 @@ WORDS = [
 
 
 def check(*arguments):
-    """(lines, exit status)"""
-    done = subprocess.run([os.path.join(node.BUILD, "margay-check"), *map(str, arguments)],
+    """(lines, exit status), without the line by which it says that all is right."""
+    done = subprocess.run([os.path.join(node.BUILD, "margay-check"), "--quiet", *map(str, arguments)],
                           capture_output=True, text=True, check=False)
     assert not done.stdout or not done.stderr
     return (done.stdout + done.stderr).splitlines(), done.returncode
+
+
+def aloud(*arguments):
+    """(what comes to standard output, to standard error, exit status)"""
+    done = subprocess.run([os.path.join(node.BUILD, "margay-check"), *map(str, arguments)],
+                          capture_output=True, text=True, check=False)
+    return done.stdout, done.stderr, done.returncode
 
 
 def written(path, content):
@@ -196,6 +203,52 @@ def test_usage(tmp_path):
     large = written(tmp_path / "large.conf", GOOD + "#" * (1 << 20))
     assert check(large) == (["%s: larger than 1M: not a VM file" % large], 1)
     assert check(written(large, GOOD + "#" * ((1 << 20) - len(GOOD) - 1) + "\n"))[0][0].startswith("large.conf:3: expected a line")
+
+
+def test_all_is_right(tmp_path):
+    """One line says so, and by what image; only one, and none with an error, with --quiet, or where a program reads the modules."""
+    image = os.path.join(node.BUILD, "margay.elf")
+    a, b = (written(tmp_path / name, GOOD) for name in ("a.conf", "b.conf"))
+    right = " right for %s" % image
+    unseen = "; without --module nobody has looked for kernels and disks"
+    assert aloud("--image", image, a) == ("1 VM file is%s%s\n" % (right, unseen), "", 0)
+    assert aloud("--image", image, "--module", "k", a, b) == ("2 VM files are%s\n" % right, "", 0)
+    assert aloud("--image", image, "--cmdline", "loglevel=info") == ("the command line is%s\n" % right, "", 0)
+    # A warning is no error.
+    lonely = written(tmp_path / "lonely.conf", GOOD + "net = lan0\n")
+    assert aloud("--image", image, "--module", "k", lonely) == (
+        "1 VM file is%s\n" % right, "lonely.conf:3: net = lan0: nobody else is on this segment\n", 0)
+    wrong = written(tmp_path / "wrong.conf", GOOD + "leaf = 3\n")
+    assert aloud("--image", image, a, wrong) == ("", "wrong.conf:3: leaf: expected 4K, 2M or 1G, found '3'\n", 1)
+    assert aloud("--quiet", "--image", image, a) == ("", "", 0)
+    assert aloud("--modules", "--image", image, a) == ("k\n", "", 0)
+
+
+def test_options_anywhere(tmp_path):
+    """Before, between and behind the files, but not behind a --."""
+    a, b = (written(tmp_path / name, GOOD + "name = a\n") for name in ("a.conf", "b.conf"))
+    same = (["b.conf:3: name = a: a.conf has that name already: choose another"], 1)
+    lacking = (["a.conf:1: kernel = k: the boot loader gave no module of that name"], 1)
+    assert check(a, b) == same
+    assert check(a, "--each", b) == check(a, b, "--each") == check("--each", "--", a, b) == ([], 0)
+    assert check(a, "--module", "x") == check("--module", "x", a) == lacking
+    assert check(a, "--module", "k") == check(a, "--cmdline", "loglevel=info", "--module", "k") == ([], 0)
+    assert check(a, "--module")[0][0] == "margay-check: --module needs a name"
+    assert check(a, "--", "--each") == (["--each: No such file or directory"], 1)
+
+
+def test_qcow2(tmp_path, kernel):
+    """What looks like a disk to whoever has made it, and is none for a guest."""
+    qcow2 = str(tmp_path / "root.qcow2")
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", qcow2, "64M"], check=True)
+    vm = written(tmp_path / "vm.conf", GOOD + "disk = root\n")
+    modules = ["--module", "k=" + kernel, "--module"]
+    assert check(vm, *modules, "root=" + qcow2) == (
+        ["vm.conf:3: disk = root: a qcow2 image, whose sectors are not the disk's: qemu-img convert -O raw makes it one that can "
+         "be used"], 1)
+    subprocess.run(["qemu-img", "convert", "-O", "raw", qcow2, str(tmp_path / "raw")], check=True)
+    assert check(vm, *modules, "root=%s" % (tmp_path / "raw")) == ([], 0)
+    assert check(qcow2) == (["%s: a qcow2 image" % qcow2], 1)
 
 
 def test_networks_beside_each_other(tmp_path):

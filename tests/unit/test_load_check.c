@@ -190,6 +190,7 @@ static void test_others(void **)
 		{ 0x38, "RSC\x05", "a kernel for RISC-V" },
 		{ 4, "zimg", "a kernel of another architecture" },
 		{ 0, "070701", "an archive (cpio), as an initrd is" },
+		{ 0, "QFI\xfb", "a qcow2 image" },
 	};
 	char text[200];
 
@@ -225,6 +226,27 @@ static void test_initrd(void **)
 	assert_string_equal(judge(1, 0), "");
 }
 
+/* A disk may be anything that is no qcow2, by the whole of its magic number; and an initrd anything at all. */
+static void test_disk(void **)
+{
+	parse("kernel = k\nmemory = 64M\ninitrd = i\ndisk = d\ndisk = scratch:32M\ndisk = e\n");
+	make_bzimage(2047);
+	assert_string_equal(judge(0, SIZE), "");
+	assert_string_equal(judge(2, SIZE), "");
+	memcpy(file, "QFI\xfb", 4);
+	for (unsigned i = 2; i <= 3; i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text), "f:%u: disk = %c: a qcow2 image, whose sectors are not the disk's: qemu-img convert "
+			 "-O raw makes it one that can be used", i == 2 ? 4 : 6, i == 2 ? 'd' : 'e');
+		assert_string_equal(judge(i, 4), text);
+		assert_string_equal(judge(i, 3), "");
+	}
+	assert_string_equal(judge(1, SIZE), "");
+	file[3] = 0;
+	assert_string_equal(judge(2, SIZE), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,7 +254,7 @@ int main(void)
 		cmocka_unit_test_setup(test_timers, setup),
 		cmocka_unit_test_setup(test_elf, setup), cmocka_unit_test_setup(test_32_bits, setup),
 		cmocka_unit_test_setup(test_multiboot, setup), cmocka_unit_test_setup(test_others, setup),
-		cmocka_unit_test_setup(test_initrd, setup),
+		cmocka_unit_test_setup(test_initrd, setup), cmocka_unit_test_setup(test_disk, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,8 @@
 
 #define ELF_MACHINE 0x12 /* where an ELF file says for what it is */
 
+#define QCOW2 "QFI\xfb" /* QEMU's docs/interop/qcow2.txt, all versions */
+
 /* What stands where in files that are often taken for a kernel. */
 static const struct {
 	unsigned at;
@@ -23,6 +25,7 @@ static const struct {
 	{ 0, "\xfd" "7zXZ", "compressed: unxz it" },
 	{ 0, "\x28\xb5\x2f\xfd", "compressed: unzstd it" },
 	{ 0, "070701", "an archive (cpio), as an initrd is" },
+	{ 0, QCOW2, "a qcow2 image" },
 	{ 0x38, "ARM\x64", "a kernel for ARM64" },
 	{ 0x38, "RSC\x05", "a kernel for RISC-V" },
 	{ 4, "zimg", "a kernel of another architecture" },
@@ -41,6 +44,11 @@ const char *load_hint(const void *data, u64 size)
 			return known[i].is;
 	}
 	return NULL;
+}
+
+static bool is_qcow2(const void *data, u64 size)
+{
+	return size >= strlen(QCOW2) && !memcmp(data, QCOW2, strlen(QCOW2));
 }
 
 /* As Linux gets it: with what stands behind the names of its modules. */
@@ -112,6 +120,9 @@ int load_check(const struct vm_config *c, const struct vm_config_name *name, con
 		*is_linux = !HAS(CONFIG_MULTIBOOT) || !multiboot_is_kernel(data, size);
 		return check_kernel(c, data, size, *is_linux, err);
 	}
+	if (IS_ENABLED(CONFIG_VIRTIO) && !strcmp(name->key, "disk") && is_qcow2(data, size))
+		return vm_config_error(err, c->file, name->line, "disk = %s: a qcow2 image, whose sectors are not the disk's: "
+				       "qemu-img convert -O raw makes it one that can be used", name->name);
 	/* A multiboot kernel may take a module for its name alone. */
 	if (size || (name->name != c->initrd && !*is_linux))
 		return 0;
