@@ -21,11 +21,11 @@ netboot: $(B)/margay.elf $(B)/margay-check $(GUEST)
 PREFIX ?= /usr/local
 
 install: $(B)/margay.elf $(B)/margay-check
-	$(Q)install -d $(DESTDIR)/boot/margay $(DESTDIR)/etc/grub.d $(DESTDIR)$(PREFIX)/sbin
+	$(Q)install -d $(DESTDIR)/boot/margay $(DESTDIR)/etc/grub.d $(DESTDIR)$(PREFIX)/bin
 	$(Q)install -m 755 tools/grub.d/42_margay $(DESTDIR)/etc/grub.d/
-	$(Q)install -m 755 $(B)/margay-check $(DESTDIR)$(PREFIX)/sbin/
+	$(Q)install -m 755 $(B)/margay-check $(DESTDIR)$(PREFIX)/bin/
 	$(Q)$(STRIP) -s -o $(DESTDIR)/boot/margay/margay.elf $(B)/margay.elf
-	@echo 'installed: $(DESTDIR)/boot/margay/margay.elf, $(DESTDIR)/etc/grub.d/42_margay, $(DESTDIR)$(PREFIX)/sbin/margay-check'
+	@echo 'installed: $(DESTDIR)/boot/margay/margay.elf, $(DESTDIR)/etc/grub.d/42_margay, $(DESTDIR)$(PREFIX)/bin/margay-check'
 	@echo 'next: VM files, and the kernels, initrds and modules that they name, into $(DESTDIR)/boot/margay; then update-grub'
 
 # As what, and by what, the node finds its image: FIRMWARE=bios|uefi, MEDIUM=cd|usb|net.

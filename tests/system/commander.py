@@ -10,6 +10,7 @@ import tempfile
 
 import cluster  # noqa: F401  (for its path)
 import margay_initrd
+import margay_pages
 import node
 import systems
 
@@ -142,7 +143,6 @@ message() { # WHAT FILE: as one write
 """
 
 
-def first_hour(what):
-    """The blocks of docs/first-hour.md that are marked so."""
-    with open(os.path.join(node.TOP, "docs", "first-hour.md"), encoding="ascii") as f:
-        return re.findall(r"^```%s\n(.*?)^```$" % re.escape(what), f.read(), re.MULTILINE | re.DOTALL)
+def of_page(page, kind, name):
+    """The blocks of a page that are marked so (tools/margay_pages.py)."""
+    return [block.text for block in margay_pages.all_blocks() if (block.page, block.kind, block.name) == (page, kind, name)]

@@ -80,7 +80,7 @@ def test_hybrid_iso(iso, firmware, medium):
 def grub_entries(root):
     """What update-grub would take from the installed script."""
     environment = dict(os.environ, MARGAY_BOOT=os.path.join(root, "boot"),
-                       PATH=os.path.join(root, "usr/local/sbin") + ":" + os.environ["PATH"])
+                       PATH=os.path.join(root, "usr/local/bin") + ":" + os.environ["PATH"])
     done = subprocess.run([os.path.join(root, "etc/grub.d/42_margay")], env=environment, capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0, done.stderr

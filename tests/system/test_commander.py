@@ -402,10 +402,10 @@ def first_hour_key(text, key):
 @pytest.mark.full
 def test_first_hour():
     """An operator's first hour, as docs/first-hour.md has it: all that is typed in the service VM is right, and ends as it says."""
-    lines = [line for block in commander.first_hour("sh service") for line in block.splitlines()]
+    lines = [line for block in commander.of_page("first-hour", "sh", "service") for line in block.splitlines()]
     assert len(lines) > 15 and all(line.startswith("margay ") for line in lines)
     script = "cd /commander\n" + commander.RUN + "".join("run line%d sh -c '%s'\n" % pair for pair in enumerate(lines))
-    (service,), (job,) = commander.first_hour("conf service.conf"), commander.first_hour("conf job.conf")
+    (service,), (job,) = (commander.of_page("first-hour", "conf", name) for name in ("service.conf", "job.conf"))
     files = {"job.conf": job.replace("panic=-1", "panic=-1 margay.test=smp"), "vmlinuz": node.guest_file("vmlinuz"),
              "user.img": node.guest_file("initrd")}
     with commander.start("commander-first-hour", script, files, rights=first_hour_key(service, "control_may")) as running:
@@ -419,3 +419,22 @@ def test_first_hour():
     assert "Linux version" in by_line["margay console job </dev/null"] and run.of("job").has_line("margay-test: cpus: 1")
     assert 'margay_vm_starts_total{vm="job"} 1' in by_line["margay metrics"]
     assert re.search(r"^job +stopped ", said["line%d" % (len(lines) - 5)], re.MULTILINE)
+
+
+@pytest.mark.full
+def test_typed_in_the_page():
+    """What docs/commander.md has typed in the VM that commands, with the first hour's job; its input is no terminal. A core file is
+    there at the end."""
+    lines = [line for block in commander.of_page("commander", "sh", "service") for line in block.splitlines()]
+    assert len(lines) > 8 and all(line.startswith("margay ") for line in lines)
+    typed = "".join("run line%d sh -c '%s </dev/null'\n" % pair for pair in enumerate(lines))
+    script = "cd /commander\n" + commander.RUN + typed + "run core sh -c 'head -c 4 job.core | tail -c 3'\n"
+    (service,), (job,) = commander.of_page("commander", "conf", "service.conf"), commander.of_page("first-hour", "conf", "job.conf")
+    files = {"job.conf": job.replace("panic=-1", "panic=-1 margay.test=smp"), "vmlinuz": node.guest_file("vmlinuz"),
+             "user.img": node.guest_file("initrd")}
+    with commander.start("commander-page", script, files, rights=first_hour_key(service, "control_may")) as running:
+        whole_lines(running)
+        run = node.Run(running, running.wait())
+    said, status = commander.answers(run)
+    assert set(status.values()) == {0}, (status, run.text[-4000:])
+    assert said["core"] == "ELF"

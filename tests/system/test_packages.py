@@ -33,6 +33,22 @@ def test_lintian_is_content(packages, tmp_path):
     assert status != 0 and "no-manual-page" in said
 
 
+def test_pages_and_examples(packages, tmp_path):
+    """Each package brings its manual pages; each example is right by the package's own margay-check, for its own image."""
+    for name in "margay", "margay-tools":
+        subprocess.run(["dpkg-deb", "-x", packages[name], tmp_path / name], check=True)
+    pages = {name: {path.name for path in (tmp_path / name / "usr/share/man").rglob("*.gz")} for name in ("margay", "margay-tools")}
+    assert pages == {"margay": {"margay.conf.5.gz", "margay.7.gz", "margay-check.1.gz"}, "margay-tools": {"margay.1.gz"}}
+    examples = sorted((tmp_path / "margay/usr/share/doc/margay/examples").rglob("*"))
+    files = [path for path in examples if path.is_file()]
+    assert len(files) > 10 and {"vm0.conf", "service.conf", "node1.conf"} <= {path.name for path in files}
+    check = [tmp_path / "margay/usr/bin/margay-check", "--each", "--image", tmp_path / "margay/boot/margay/margay.elf"]
+    done = subprocess.run([*check, *files], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    files[0].write_text(files[0].read_text(encoding="ascii").replace("kernel", "kernal"), encoding="ascii")
+    assert subprocess.run([*check, *files], capture_output=True, check=False).returncode == 1
+
+
 def package_version(deb):
     return subprocess.run(["dpkg-deb", "-f", deb, "Version"], capture_output=True, text=True, check=True).stdout.strip()
 

@@ -2,62 +2,23 @@
 """`make run` as a person uses it: margay-run on a terminal, a shell, the leave key."""
 
 import os
-import pty
-import re
-import select
-import subprocess
 import sys
 import termios
-import time
 
 import margay_run
 import monitor_console
 import node
 import pytest
 import tiny
+from terminal import Terminal
 
 LEAVE = b"\x1d"
 
 
-class Terminal:
-    """margay-run --interactive on a pseudo-terminal of its own."""
-
-    def __init__(self, machine, iso, log):
-        self.master, self.slave = pty.openpty()
-        self.before = termios.tcgetattr(self.slave)
-        self.text = ""
-        self.process = subprocess.Popen(
-            [sys.executable, os.path.join(node.TOP, "tools", "margay-run"), "--machine", machine, "--interactive",
-             "--timeout", str(node.TIMEOUT[machine]), "--log", os.path.join(node.LOGS, log), iso],
-            stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True,
-        )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.process.terminate()
-        self.process.wait(60)
-        os.close(self.master)
-        os.close(self.slave)
-
-    def expect(self, pattern, timeout):
-        end = time.monotonic() + timeout
-        while True:
-            match = re.search(pattern, self.text)
-            if match:
-                self.text = self.text[match.end():]
-                return
-            assert time.monotonic() < end and self.process.poll() is None, "no %r in: %s" % (pattern, self.text[-2000:])
-            if select.select([self.master], [], [], 0.5)[0]:
-                self.text += os.read(self.master, 65536).decode(errors="replace")
-
-    def wait(self, timeout):
-        end = time.monotonic() + timeout
-        while self.process.poll() is None and time.monotonic() < end:
-            if select.select([self.master], [], [], 0.2)[0]:
-                self.text += os.read(self.master, 65536).decode(errors="replace")
-        return self.process.poll()
+def interactive(machine, iso, log):
+    """margay-run --interactive on a terminal of its own."""
+    return Terminal([sys.executable, os.path.join(node.TOP, "tools", "margay-run"), "--machine", machine, "--interactive",
+                     "--timeout", str(node.TIMEOUT[machine]), "--log", os.path.join(node.LOGS, log), iso])
 
 
 def run_iso(name, machine):
@@ -79,7 +40,7 @@ def emulators_of(process):
 @pytest.mark.parametrize("machine", [pytest.param("qemu"), pytest.param("bochs", marks=pytest.mark.full)])
 def test_shell(machine):
     patience = node.TIMEOUT[machine]
-    with Terminal(machine, run_iso("shell", machine), "shell-%s.log" % machine) as terminal:
+    with interactive(machine, run_iso("shell", machine), "shell-%s.log" % machine) as terminal:
         terminal.expect("guest# ", patience)
         os.write(terminal.master, b"echo $((6*7)) | tr 42 ab\r")
         terminal.expect(r"\nab\r[^#]*guest# ", patience)
@@ -96,7 +57,7 @@ def test_shell(machine):
 def test_idle_node_stays():
     """The operator can go on with it, until he leaves."""
     iso = node.margay_iso("shell-idle", {"a.conf": monitor_console.vm("a", "once")}, {"behave": tiny.elf("behave")}, check=False)
-    with Terminal("qemu", iso, "shell-idle-qemu.log") as terminal:
+    with interactive("qemu", iso, "shell-idle-qemu.log") as terminal:
         for _ in range(2):
             terminal.expect(r"\n\[ *\d+\.\d{3}\] margay: node: end=idle ", node.TIMEOUT["qemu"])
             assert terminal.wait(2 * margay_run.GRACE_HALT) is None
@@ -109,7 +70,7 @@ def test_leave_key_and_signal():
     """Ctrl-] leaves, and SIGTERM ends: with a status, no emulator left, and the terminal as it was."""
     iso = run_iso("leave", "qemu")
     for how in ("key", "signal"):
-        with Terminal("qemu", iso, "leave-qemu.log") as terminal:
+        with interactive("qemu", iso, "leave-qemu.log") as terminal:
             terminal.expect("margay:|Linux version|GRUB|guest", node.TIMEOUT["qemu"])
             children = emulators_of(terminal.process)
             assert len(children) == 1

@@ -161,27 +161,6 @@ def test_documented_grep():
     assert done.stdout.splitlines() == [last, "[   12.345] " + last, "[12345.678] " + last]
 
 
-def documented_vm_files():
-    """The examples of docs/configuration.md: blocks of indented lines that name a kernel; two files can stand side by side."""
-    with open(os.path.join(node.TOP, "docs", "configuration.md"), encoding="utf-8") as f:
-        blocks = re.findall(r"(?:^    .*\n)+", f.read(), re.MULTILINE)
-    for block in blocks:
-        columns = zip(*(re.split(r" {3,}", line.strip()) for line in block.splitlines()))
-        yield from ("\n".join(lines) + "\n" for lines in columns if any(line.startswith("kernel =") for line in lines))
-
-
-def test_documented_vm_files_are_good(tmp_path):
-    """As the tool that operators have judges them; the control is one with a key misspelt."""
-    check = [os.path.join(node.BUILD, "margay-check"), "--module", "vmlinuz", "--module", "initrd"]
-    files = list(documented_vm_files())
-    assert [re.match(r"name = (\w+)", text)[1] for text in files] == ["compute", "left", "right", "most"]
-    for text in files:
-        for changed, status in ((text, 0), (text.replace("memory =", "memroy ="), 1)):
-            (tmp_path / "vm.conf").write_text(changed)
-            done = subprocess.run(check + [str(tmp_path / "vm.conf")], capture_output=True, text=True, check=False)
-            assert done.returncode == status, done.stdout + done.stderr
-
-
 @pytest.mark.parametrize("file, header, status", (
     ("vmm/x.c", '"arch/x86_64/vmx/vmcs.h"', 1),
     ("vmm/x.c", '"vmm/vm.h"', 0),

@@ -7,56 +7,29 @@ In the fast tier those that need no emulator; all of them in the full one.
 
 import os
 import re
-import shutil
 import subprocess
 
-import node
+import margay_pages
 import pytest
+import tree_copy
 
 # What starts an emulator, or reads what one has said.
 EMULATED = re.compile(r"tools/tiny-run|build/logs/")
-# Of build/: what make would only make again, and where the guest is.
-KEPT = (".config", "auto.conf", "config", "config.h", "obj", "tests-guest", "unit/config.h", "margay", "margay-check", "font.S",
-        "font.o", "version", "objects.list", "margay.pass1.elf", "symtab.S", "symtab.o", "margay.elf")
 
 
 def typed():
     """The page's first block, a command each."""
-    with open(os.path.join(node.TOP, "docs", "testing.md"), encoding="utf-8") as f:
-        block = re.search(r"^```sh\n(.*?)^```$", f.read(), re.MULTILINE | re.DOTALL)[1]
-    return block.rstrip("\n").split("\n")
-
-
-def copy(source, target):
-    """Files and folders as they are, with their times, by which make goes."""
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    if os.path.isdir(source):
-        shutil.copytree(source, target, symlinks=True)
-    elif os.path.exists(source):
-        shutil.copy2(source, target)
+    first, = (block for block in margay_pages.all_blocks() if (block.page, block.kind, block.name) == ("testing", "sh", "first"))
+    return first.text.rstrip("\n").split("\n")
 
 
 @pytest.fixture
 def tree(tmp_path):
-    """What git has of this tree, and what was built: a clone in which somebody has worked before."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=node.TOP,
-                            capture_output=True, text=True, check=True).stdout
-    top = str(tmp_path / "tree")
-    for path in filter(None, listed.split("\0")):
-        copy(os.path.join(node.TOP, path), os.path.join(top, path))
-    for path in KEPT:
-        copy(os.path.join(node.BUILD, path), os.path.join(top, "build", path))
-    os.symlink(node.GUEST, os.path.join(top, "build", "guest"))
-    return top
+    return tree_copy.make(str(tmp_path / "tree"))
 
 
 def run(tree, line):
-    # As a person's shell, whatever make it is that runs this test.
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MARGAY_", "KCONFIG", "MFLAGS"))}
-    # git knows nothing of the copy: with another version the image would be linked again.
-    with open(os.path.join(node.BUILD, "version"), encoding="ascii") as f:
-        kept["VERSION"] = f.read().strip()
-    done = subprocess.run(["bash", "-c", line], cwd=tree, env=kept, capture_output=True, text=True, check=False)
+    done = subprocess.run(["bash", "-c", line], cwd=tree, env=tree_copy.environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, "%s\n%s%s" % (line, done.stdout[-3000:], done.stderr[-3000:])
     return done.stdout + done.stderr
 

@@ -396,32 +396,6 @@ def test_wrong_command_lines(start, words):
     assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith("margay: ") and not node.asked
 
 
-# ---- docs/first-hour.md --------------------------------------------------------------------------------
-
-
-def first_hour(what):
-    with open(os.path.join(TOP, "docs", "first-hour.md"), encoding="ascii") as f:
-        return re.findall(r"^```%s\n(.*?)^```$" % re.escape(what), f.read(), re.MULTILINE | re.DOTALL)
-
-
-def test_first_hours_files_are_right(tmp_path):
-    for name, modules in ("service.conf", ("vmlinuz", "initrd.img")), ("job.conf", ("vmlinuz", "user.img")):
-        (text,) = first_hour("conf " + name)
-        (tmp_path / name).write_text(text, encoding="ascii")
-        check = [os.path.join(BUILD, "margay-check"), *(word for module in modules for word in ("--module", module))]
-        done = subprocess.run([*check, str(tmp_path / name)], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "--module vmlinuz --module initrd.img" in first_hour("sh node")[0]
-
-
-def test_first_hours_commands_are_commands():
-    done = subprocess.run([CLIENT, "--help"], capture_output=True, text=True, check=True)
-    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ", done.stdout, re.MULTILINE)
-    for line in "".join(first_hour("sh service")).splitlines():
-        words = line.split()[1:]
-        assert words[0] in commands or " ".join(words[:2]) in commands, line
-
-
 # ---- a guest's console --------------------------------------------------------------------------
 
 READ = 15

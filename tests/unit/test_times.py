@@ -32,7 +32,7 @@ def test_help(target, name):
 
 @pytest.mark.parametrize("path", ["README.md", "docs/testing.md"])
 def test_documents(path):
-    found = re.findall(r"^    make test +(.*)$", read(path), re.MULTILINE)
+    found = re.findall(r"^make test +(.*)$", read(path), re.MULTILINE)
     assert found
     for line in found:
         assert re.search(r"\(%s( on two cores)?\)$" % TIMES["TIME_TEST"], line), line
