@@ -141,16 +141,33 @@ static u32 highest_apic_id(void)
 	return highest;
 }
 
+static u64 image_bytes(void)
+{
+	extern const u8 image_start[], image_end[];
+
+	return ALIGN_UP((u64)(image_end - image_start), PAGE_SIZE);
+}
+
+/* Bytes in use beside the image and the page tables. */
+static u64 pages_used(void)
+{
+	u64 used;
+
+	host_own_bytes(&used);
+	return used - image_bytes() - pmem_early_bytes();
+}
+
 /* What the hypervisor keeps for itself before any VM is made. */
 static void print_own_memory(u64 per_cpu)
 {
-	extern const u8 image_start[], image_end[];
-	u64 image = ALIGN_UP((u64)(image_end - image_start), PAGE_SIZE), tables = pmem_early_bytes();
-	u64 used, held = host_own_bytes(&used);
+	u64 used, held;
 
+	if (!IS_ENABLED(CONFIG_BOOT_LOG))
+		return;
+	held = host_own_bytes(&used);
 	printk("own memory: image %lu KiB, page tables %lu KiB, %u CPUs %lu KiB, other %lu KiB; held in all %lu KiB; "
-	       "boot modules %lu KiB apart", image >> 10, tables >> 10, cpu_count(), per_cpu >> 10,
-	       (used - per_cpu) >> 10, (image + tables + held) >> 10, modules_bytes() >> 10);
+	       "boot modules %lu KiB apart", image_bytes() >> 10, pmem_early_bytes() >> 10, cpu_count(), per_cpu >> 10,
+	       (pages_used() - per_cpu) >> 10, held >> 10, modules_bytes() >> 10);
 }
 
 /* Those above, if there are any, give the CPUs their work. */
@@ -186,8 +203,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		mitigations_tell();
 	if (IS_ENABLED(CONFIG_CPU_POWER))
 		power_tell();
-	if (IS_ENABLED(CONFIG_BOOT_LOG))
-		host_own_bytes(&per_cpu);
+	per_cpu = IS_ENABLED(CONFIG_BOOT_LOG) ? pages_used() : 0;
 	irq_init();
 	pci_init(acpi.mcfg, &boot_info);
 	/* Before anything interrupts, and goes by it. */

@@ -83,7 +83,7 @@ u64 host_node_memory(unsigned node);
 unsigned host_node_count(void);
 /* Bytes free for guests, in whole 2 MiB pages, on a node (-1: on all); *largest (may be NULL): the largest contiguous piece. */
 u64 host_mem_free(int node, u64 *largest);
-/* Bytes of the hypervisor's own pages, apart from guests' memory; *used: how many of these are in use. */
+/* Bytes that the hypervisor holds, its image and page tables with them, apart from guests' memory; *used: how many are in use. */
 u64 host_own_bytes(u64 *used);
 /* SLIT distance between two nodes (10: local). */
 u8 host_node_distance(unsigned from, unsigned to);

@@ -42,7 +42,7 @@ static struct extent_list free_list, zeros; /* zeros: pieces of it that hold not
 static struct extent kept;       /* nobody's; not guarded */
 static bool took_zeros;          /* take()'s last */
 static struct chunk *chunks;
-static u64 pool_bytes, used_bytes, early_bytes, early_next, early_end, low_page;
+static u64 pool_bytes, used_bytes, image_bytes, early_bytes, early_next, early_end, low_page;
 static u64 node_bytes[NUMA_MAX_NODES]; /* as pmem_start() found them; not guarded */
 
 /* The lowest one: the extended BIOS data area, which not every memory map leaves out, is at the other end. */
@@ -61,6 +61,7 @@ int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end, struct 
 {
 	int err = 0;
 
+	image_bytes = ALIGN_UP(image_end, PAGE_SIZE) - ALIGN_DOWN(image_start, PAGE_SIZE);
 	for (unsigned i = 0; i < bi->nr_ranges && !err; i++)
 		if (bi->range[i].type == BOOT_MEMORY_USABLE)
 			err = extent_add(&free_list, bi->range[i].start, bi->range[i].end, 0);
@@ -384,11 +385,11 @@ u64 host_node_memory(unsigned node)
 
 u64 host_own_bytes(u64 *used)
 {
-	u64 held;
+	u64 held, always = image_bytes + early_bytes;
 
 	spin_lock(&pmem_lock);
-	*used = used_bytes;
-	held = pool_bytes;
+	*used = always + used_bytes;
+	held = always + pool_bytes;
 	spin_unlock(&pmem_lock);
 	return held;
 }

@@ -93,6 +93,7 @@ void clock_refine(void)
 							"not invariant";
 	u64 enumerated = tsc_enumerated_hz(), chosen;
 	struct tsc_rate fine = { 0 };
+	char error[TSC_ERROR_TEXT];
 	bool exact;
 
 	if (ref.read && !measure_fine(enumerated, &fine)) {
@@ -102,9 +103,11 @@ void clock_refine(void)
 	chosen = tsc_choose_hz(enumerated, &fine);
 	exact = chosen == enumerated;
 	set_rate(chosen);
-	if (enumerated && fine.hz)
-		printk("TSC: CPUID 15h says %lu Hz, %ld ppb more than the %s, +-%lu ppb%s", enumerated,
-		       tsc_rate_error_ppb(enumerated, &fine), ref.name, fine.bound_ppb, exact ? "" : ": not believed");
+	if (IS_ENABLED(CONFIG_BOOT_LOG) && enumerated && fine.hz) {
+		tsc_error_say(tsc_rate_error_ppb(enumerated, &fine), "more", "less", error);
+		printk("TSC: CPUID 15h says %lu Hz, %s than the %s, +-%lu ppb%s", enumerated, error, ref.name, fine.bound_ppb,
+		       exact ? "" : ": not believed");
+	}
 	printk("TSC %lu Hz by %s, +-%lu ppb, %s", tsc_hz, exact ? "CPUID 15h" : ref.name, exact ? 0 : fine.bound_ppb, kind);
 }
 
@@ -112,10 +115,13 @@ void clock_report(void)
 {
 	struct tsc_rate all;
 	u64 ticks = rdtsc() - boot_tsc;
+	char error[TSC_ERROR_TEXT];
 
-	if (IS_ENABLED(CONFIG_BOOT_LOG) && ref.read && tsc_measure(&ref, &start, tsc_hz, FINE_PPB, CHECK_MS, &all))
-		printk("clock: %lu.%03lu s since boot, %ld ppb slow by the %s, +-%lu ppb", ticks / tsc_hz,
-		       ticks % tsc_hz * 1000 / tsc_hz, tsc_rate_error_ppb(tsc_hz, &all), ref.name, all.bound_ppb);
+	if (!IS_ENABLED(CONFIG_BOOT_LOG) || !ref.read || !tsc_measure(&ref, &start, tsc_hz, FINE_PPB, CHECK_MS, &all))
+		return;
+	tsc_error_say(tsc_rate_error_ppb(tsc_hz, &all), "slow", "fast", error);
+	printk("clock: %lu.%03lu s since boot, %s by the %s, +-%lu ppb", ticks / tsc_hz, ticks % tsc_hz * 1000 / tsc_hz, error,
+	       ref.name, all.bound_ppb);
 }
 
 u64 host_tsc_khz(void)

@@ -85,6 +85,7 @@ def test_commands(machine):
             ("vm stop nobody", "no VM has the name 'nobody': vm lists them"),
             ("vm stop", "usage: vm stop VM"),
             ("vm stop a b", "'b' is too much: usage: vm stop VM"),
+            ("vm reboot a", "no command 'vm reboot': vm has console, list, log, nmi, pause, press, restart, resume, start, stop"),
             ("regs a x", "expected a number, found 'x'"),
             ("reg a", "unknown command 'reg': help lists them"),
             ("poweroff", "VMs run: stop them first, or: poweroff now"),
@@ -95,12 +96,18 @@ def test_commands(machine):
         assert [line.split()[:2] for line in listed] == [
             ["a", "running"], ["b", "running"], ["once", "exit"], ["twin.conf", "bad-file"], ["bad.conf", "bad-file"]]
         helped = console.answer("help")
+        assert console.answer("help vm") == [line for line in helped if line.startswith("vm ")]
         for command in ("vm start", "vm stop", "vm log", "vm pause", "vm resume", "vm restart", "vm console", "stats", "node",
                         "pci", "regs", "log", "poweroff"):
             assert any(line.startswith(command + " ") for line in helped), command
         for name in [line[:13].strip() for line in helped[:-1]]:
             assert "`%s" % name in OPERATING or "> %s" % name in OPERATING, "docs/operating.md: " + name
-        cpus = [line for line in console.answer("node") if line.startswith("cpu")]
+        answer = console.answer("node")
+        cpus = [line for line in answer if line.startswith("cpu")]
+        # The amount of the boot's line; more only by whole pieces, for VMs.
+        booted = int(re.search(r"^margay: own memory: .* held in all (\d+) KiB;", running.text, re.MULTILINE)[1])
+        held, used = map(int, re.fullmatch(r"hypervisor: (\d+)K held in all, (\d+)K of these in use", answer[-1]).groups())
+        assert held >= booted and (held - booted) % 512 == 0 and booted // 4 < used <= held
         assert [line.split()[-1] for line in cpus] == ["a", "b", "free", "free"]
         assert any(re.match(r"0000:00:00\.0  %s  class 060000" % HOST_BRIDGE[machine], line) for line in console.answer("pci"))
         refused = r"twin\.conf:\d+: name = a: a\.conf has that name already"
@@ -534,7 +541,7 @@ def stop(console, name):
 
 
 def free_memory(console):
-    lines = [line for line in console.answer("node") if "bytes" in line]
+    lines = [line for line in console.answer("node") if "bytes" in line or line.startswith("hypervisor: ")]
     assert len(lines) == 2
     return lines
 

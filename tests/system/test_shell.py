@@ -41,6 +41,7 @@ def emulators_of(process):
 def test_shell(machine):
     patience = node.TIMEOUT[machine]
     with interactive(machine, run_iso("shell", machine), "shell-%s.log" % machine) as terminal:
+        terminal.expect("busybox. poweroff ends the node, reboot starts this VM again.\r", patience)
         terminal.expect("guest# ", patience)
         os.write(terminal.master, b"echo $((6*7)) | tr 42 ab\r")
         terminal.expect(r"\nab\r[^#]*guest# ", patience)

@@ -142,7 +142,7 @@ BAD = {
     "absent": ("disk = root\ndisk = nothere",
                "absent: absent.conf:%d: disk = nothere: the boot loader gave no module of that name"),
     "empty": ("disk = hollow", "empty: empty.conf:%d: disk = hollow: the file is empty"),
-    "size": ("disk = scratch:5", "margay: size.conf:%d: disk: expected a size with K, M or G, like 512M or 12G, found '5'"),
+    "size": ("disk = scratch:5", "margay: size.conf:%d: disk: expected a size with K, M, G or T, like 512M or 12G, found '5'"),
     "hvc": ("console = hvc0", "margay: hvc.conf:%d: console: expected uart or virtio, found 'hvc0'"),
     "mac": ("net = lan0 mac=03:00:00:00:00:01", "margay: mac.conf:%d: net: mac: expected one address, of one interface, like "
             "02:00:00:00:00:01, found '03:00:00:00:00:01'"),

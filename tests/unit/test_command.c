@@ -12,7 +12,7 @@
 #include "vmm/console/command.h"
 
 static const struct command table[] = {
-	{ .name = "help", .args = "", .usage = "" },
+	{ .name = "help", .args = "w", .usage = "[COMMAND]" },
 	{ .name = "log", .args = "n", .usage = "[LINES]" },
 	{ .name = "regs", .args = "Vn", .usage = "VM [VCPU]" },
 	{ .name = "stats", .args = "vn", .usage = "[VM [VCPU]]" },
@@ -58,6 +58,9 @@ static void test_commands(void **)
 	assert_int_equal(args.number, 3);
 	assert_string_equal(parse("regs vm0"), "regs");
 	assert_int_equal(args.number, 0);
+	assert_string_equal(args.word, "");
+	assert_string_equal(parse("help vm"), "help");
+	assert_string_equal(args.word, "vm");
 	assert_string_equal(parse("stats"), "stats");
 	assert_false(args.has_vm);
 	assert_string_equal(parse("log 4294967295"), "log");
@@ -73,8 +76,10 @@ static void test_errors(void **)
 		{ "   ", "" },
 		{ "HELP", "unknown command 'HELP': help lists them" },
 		{ "v", "unknown command 'v': help lists them" },
-		{ "help me", "'me' is too much: usage: help" },
-		{ "vm lst", "'lst' is too much: usage: vm" },
+		{ "help me please", "'please' is too much: usage: help [COMMAND]" },
+		{ "vm lst", "no command 'vm lst': vm has list, start, stop" },
+		{ "vm reboot vm0", "no command 'vm reboot': vm has list, start, stop" },
+		{ "vm list vm0", "'vm0' is too much: usage: vm list" },
 		{ "vm start", "usage: vm start VM" },
 		{ "vm start vm1", "no VM has the name 'vm1': vm lists them" },
 		{ "vm start vm0 vm0", "'vm0' is too much: usage: vm start VM" },
@@ -91,6 +96,49 @@ static void test_errors(void **)
 		assert_string_equal(parse(bad[i].line), "");
 		assert_string_equal(error, bad[i].error);
 	}
+}
+
+static char listed[200];
+
+static void list(const struct command *c)
+{
+	snprintf(listed + strlen(listed), sizeof(listed) - strlen(listed), "%s;", c->name);
+}
+
+/* The whole table, what begins with a word or with two, and none. */
+static void test_each(void **)
+{
+	static const struct {
+		const char *words, *names;
+		unsigned count;
+	} cases[] = {
+		{ "", "help;log;regs;stats;vm;vm list;vm start;vm stop;", COUNT },
+		{ "vm", "vm;vm list;vm start;vm stop;", 4 },
+		{ "vm start", "vm start;", 1 },
+		{ "v", "", 0 },
+		{ "vm reboot", "", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		listed[0] = 0;
+		assert_int_equal(command_each(table, COUNT, cases[i].words, list), cases[i].count);
+		assert_string_equal(listed, cases[i].names);
+	}
+}
+
+/* What does not fit is cut. */
+static void test_many_words(void **)
+{
+	struct command many[40];
+	char name[40][COMMAND_WORD];
+
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(name[i], sizeof(name[i]), i ? "vm command%u" : "vm", i);
+		many[i] = (struct command){ .name = name[i], .args = "", .usage = "" };
+	}
+	assert_null(command_parse(many, 40, vm_name, "vm x", &args, error));
+	assert_int_equal(strlen(error), COMMAND_ERROR - 1);
+	assert_non_null(strstr(error, "no command 'vm x': vm has command1, command2, "));
 }
 
 static void test_long_words(void **)
@@ -149,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_each), cmocka_unit_test(test_many_words),
 		cmocka_unit_test(test_long_words),
 		cmocka_unit_test(test_completion),
 	};

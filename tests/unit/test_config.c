@@ -347,29 +347,35 @@ static void keys(void **)
 
 static void memory_sizes(void **)
 {
-	static const char *const not_a_size[] = { "512", "512MB", "512m", "M", "0x200M", "-512M", "512 M", "1.5G", "1T",
+	static const char *const not_a_size[] = { "512", "512MB", "512m", "M", "0x200M", "-512M", "512 M", "1.5G", "1P", "1t",
 						  "99999999999999999999G" };
 
 	assert_int_equal(parse("kernel = a\nmemory = 65536K\n"), 0);
 	assert_int_equal(config.memory, 64ull << 20);
 	assert_int_equal(parse("kernel = a\nmemory = 65536G\n"), 0);
 	assert_int_equal(config.memory, 1ull << 46);
+	assert_int_equal(parse("kernel = a\nmemory = 1T\n"), 0);
+	assert_int_equal(config.memory, 1ull << 40);
+	assert_int_equal(parse("kernel = a\nmemory = 64T\n"), 0);
+	assert_int_equal(config.memory, 64ull << 40);
+	refused("memory = 65T\n", "vm0.conf:1: memory: expected 32M to 64T, found '65T'");
+	refused("memory = 16777217T\n", "vm0.conf:1: memory: expected 32M to 64T, found '16777217T'");
 	for (unsigned i = 0; i < ARRAY_SIZE(not_a_size); i++) {
 		char text[80], message[160];
 
 		snprintf(text, sizeof(text), "memory = %s\n", not_a_size[i]);
 		snprintf(message, sizeof(message),
-		"vm0.conf:1: memory: expected a size with K, M or G, like 512M or 12G, found '%s'",
+		"vm0.conf:1: memory: expected a size with K, M, G or T, like 512M or 12G, found '%s'",
 			 not_a_size[i]);
 		refused(text, message);
 	}
-	refused("memory = 0G\n", "vm0.conf:1: memory: expected 32M to 65536G, found '0G'");
-	refused("memory = 31M\n", "vm0.conf:1: memory: expected 32M to 65536G, found '31M'");
-	refused("memory = 65537G\n", "vm0.conf:1: memory: expected 32M to 65536G, found '65537G'");
+	refused("memory = 0G\n", "vm0.conf:1: memory: expected 32M to 64T, found '0G'");
+	refused("memory = 31M\n", "vm0.conf:1: memory: expected 32M to 64T, found '31M'");
+	refused("memory = 65537G\n", "vm0.conf:1: memory: expected 32M to 64T, found '65537G'");
 	/* 2^34 GiB is 2^64 bytes, which must not wrap to 0. */
-	refused("memory = 17179869184G\n", "vm0.conf:1: memory: expected 32M to 65536G, found '17179869184G'");
+	refused("memory = 17179869184G\n", "vm0.conf:1: memory: expected 32M to 64T, found '17179869184G'");
 	refused("memory = 18446744073709551615K\n",
-		"vm0.conf:1: memory: expected 32M to 65536G, found '18446744073709551615K'");
+		"vm0.conf:1: memory: expected 32M to 64T, found '18446744073709551615K'");
 	refused("memory = 63M\n", "vm0.conf:1: memory: expected a multiple of 2M, found '63M'");
 }
 
@@ -392,8 +398,8 @@ static void memory_by_node(void **)
 	refused("memory = node64:8G\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node64:8G'");
 	refused("memory = node0:8G, 4G\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found '4G'");
 	refused("memory = node0:8G,\n", "vm0.conf:1: memory: expected another node behind the comma, found 'node0:8G,'");
-	refused("memory = node0:\n", "vm0.conf:1: memory: expected a size with K, M or G, like 512M or 12G, found ''");
-	refused("memory = node0:1M\n", "vm0.conf:1: memory: expected 32M to 65536G, found '1M'");
+	refused("memory = node0:\n", "vm0.conf:1: memory: expected a size with K, M, G or T, like 512M or 12G, found ''");
+	refused("memory = node0:1M\n", "vm0.conf:1: memory: expected 32M to 64T, found '1M'");
 	refused("memory = node0:64M,node0:64M\n", "vm0.conf:1: memory: node0 is named twice");
 }
 
@@ -591,10 +597,10 @@ static void disks(void **)
 	assert_int_equal(parse(REQUIRED "console = uart\n"), 0);
 	assert_false(vm_config_virtual(&config));
 	refused("disk = a b\n", "vm0.conf:1: disk: expected one module name without blanks, found 'a b'");
-	refused("disk = scratch:\n", "vm0.conf:1: disk: expected a size with K, M or G, like 512M or 12G, found ''");
-	refused("disk = scratch:8\n", "vm0.conf:1: disk: expected a size with K, M or G, like 512M or 12G, found '8'");
+	refused("disk = scratch:\n", "vm0.conf:1: disk: expected a size with K, M, G or T, like 512M or 12G, found ''");
+	refused("disk = scratch:8\n", "vm0.conf:1: disk: expected a size with K, M, G or T, like 512M or 12G, found '8'");
 	refused("disk = scratch:33M\n", "vm0.conf:1: disk: expected a multiple of 2M, found '33M'");
-	refused("disk = scratch:1M\n", "vm0.conf:1: disk: expected 32M to 65536G, found '1M'");
+	refused("disk = scratch:1M\n", "vm0.conf:1: disk: expected 32M to 64T, found '1M'");
 	refused("disk = a\ndisk = b\ndisk = c\ndisk = d\ndisk = e\n", "vm0.conf:5: disk: expected at most 4 disks");
 	refused("console = hvc0\n", "vm0.conf:1: console: expected uart or virtio, found 'hvc0'");
 }
@@ -619,7 +625,7 @@ static void all_errors(void **)
 
 	assert_int_equal(vm_config_parse("f", text, strlen(text), &config, &err, tell), -EINVAL);
 	assert_string_equal(told, "f:1: kernel: expected a value after '='\n"
-				  "f:2: memory: expected a size with K, M or G, like 512M or 12G, found 'lots'\n"
+				  "f:2: memory: expected a size with K, M, G or T, like 512M or 12G, found 'lots'\n"
 				  "f:3: memory: given twice, first in line 2\n"
 				  "f:4: expected 'key = value' or a '#' comment, found 'colour'\n"
 				  "f:5: leaf: expected 4K, 2M or 1G, found '3'\n"

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import termios
 import time
 
 import pytest
@@ -431,6 +432,29 @@ class Guest:
         at = int(text.split()[1])
         end = min([end for end in self.ends if end > at], default=len(self.data))
         return 0, b"next=%d\n" % end + self.data[at:end]
+
+
+@pytest.mark.parametrize("state", ["paused", "running"])
+def test_console_of_a_paused_vm(start, state):
+    """Who types at a terminal is told; Ctrl-] leaves."""
+    def answer(what, text):
+        return (0, b"name=a\tstate=%s\n" % state.encode()) if what == SHOW else (0, b"next=0\n")
+
+    node = start(answer)
+    master, slave = os.openpty()
+    with subprocess.Popen([CLIENT, "console", "a"], env={**os.environ, "MARGAY_PORT": node.path}, stdin=slave,
+                          stderr=subprocess.PIPE, text=True) as child:
+        said = [child.stderr.readline() for _ in range(1 + (state == "paused"))]
+        # Before it is raw the key would only be a character of a line.
+        assert said[-1].startswith("margay: a: Ctrl-] leaves")
+        while termios.tcgetattr(slave)[3] & termios.ICANON:
+            time.sleep(0.01)
+        os.write(master, b"\x1d")
+        assert child.wait(30) == 0
+    os.close(master)
+    os.close(slave)
+    told = "margay: a is paused: it hears what is typed when margay resume a lets it go on\n"
+    assert said[:-1] == ([told] if state == "paused" else [])
 
 
 def test_console_is_text(start):

@@ -270,6 +270,14 @@ static void test_first_vm_has_the_line(void **)
 	fake_host_type(ESCAPE);
 	assert_string_equal(output(), "\r\n" BANNER("vm0"));
 	assert_ptr_equal(fake_host.console, &consoles[0]);
+	/* One that cannot hear says so. */
+	vms[0].paused = true;
+	fake_host_type(ESCAPE " ");
+	output();
+	fake_host_type(ESCAPE);
+	assert_string_equal(output(), "\r\n" BANNER("vm0") "vm0 is paused: it hears what is typed when vm resume vm0 lets it go "
+				      "on.\r\n");
+	vms[0].paused = false;
 	fake_host_type("z");
 	assert_string_equal(typed[0], "root\rz");
 	/* Twice in a row it is the guest's, once only. */
@@ -310,6 +318,13 @@ static void test_other_vm(void **)
 	assert_string_equal(output(), "\r\nNo VM runs that has a console: vm list shows what there is, vm start NAME starts "
 				      "one.\r\nmargay> ");
 	answer("vm console vm0", "vm0 does not run, or has no UART");
+	/* What there is, of a word; and where there is none. */
+	answer("help pci", "pci                       the PCI functions of the node");
+	answer("help reboot", "reboot                    restarts the node when no VM runs\r\n"
+			      "reboot now                ... whatever runs");
+	answer("help nothing", "no command begins with 'nothing': help lists them");
+	answer("vm reboot vm0", "no command 'vm reboot': vm has console, list, log, nmi, pause, press, restart, resume, start, "
+				"stop");
 }
 
 static void test_answers(void **)

@@ -177,12 +177,19 @@ static void test_no_rate(void **)
 static void test_error(void **)
 {
 	const struct tsc_rate gigahertz = { 1000000000, 10 };
+	char text[TSC_ERROR_TEXT];
 
 	assert_int_equal(tsc_rate_error_ppb(1000000000, &gigahertz), 0);
 	assert_int_equal(tsc_rate_error_ppb(1000003000, &gigahertz), 3000);
 	assert_int_equal(tsc_rate_error_ppb(999997000, &gigahertz), -3000);
 	assert_int_equal(tsc_rate_error_ppb(UINT64_MAX, &gigahertz), 1000000000);
 	assert_int_equal(tsc_rate_error_ppb(0, &gigahertz), -1000000000);
+	tsc_error_say(-67, "slow", "fast", text);
+	assert_string_equal(text, "67 ppb fast");
+	tsc_error_say(67, "slow", "fast", text);
+	assert_string_equal(text, "67 ppb slow");
+	tsc_error_say(0, "slow", "fast", text);
+	assert_string_equal(text, "0 ppb slow");
 }
 
 static void test_choice(void **)

@@ -61,6 +61,16 @@ static void make_raw(const char *name, int plain)
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 }
 
+/* To who types: it hears nothing of that until somebody lets it go on. */
+static void say_if_paused(const char *name)
+{
+	char state[24], *vm = lines_of(COMMANDER_SHOW, name);
+
+	if (margay_value(vm, "state", state, sizeof(state)) && !strcmp(state, "paused"))
+		fprintf(stderr, "margay: %s is paused: it hears what is typed when margay resume %s lets it go on\n", name, name);
+	free(vm);
+}
+
 void command_console(const struct words *w)
 {
 	int terminal = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &before);
@@ -70,8 +80,10 @@ void command_console(const struct words *w)
 	struct plain state = { 0 }, *plain = w->raw ? NULL : &state;
 	size_t head = (size_t)snprintf(text, sizeof(text), "%.60s\n", w->arg[0]);
 
-	if (terminal)
+	if (terminal) {
+		say_if_paused(w->arg[0]);
 		make_raw(w->arg[0], plain != NULL);
+	}
 	for (;;) {
 		char *answer, *leave;
 		ssize_t n;

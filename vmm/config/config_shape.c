@@ -79,23 +79,20 @@ static_assert(VM_MEMORY_MIN == MIB(32) && VM_MEMORY_MAX == GIB(65536), "as confi
 
 int config_size(struct parser *p, struct span v, u64 *out)
 {
-	static const struct {
-		char letter;
-		unsigned shift;
-	} units[] = { { 'K', 10 }, { 'M', 20 }, { 'G', 30 } };
+	static const char units[] = { 'K', 'M', 'G', 'T' };
 	struct span rest = v;
 	unsigned shift = 0;
 	u64 n;
 
 	if (!span_number(&rest, 10, &n) || rest.n != 1)
-		return config_wrong(p, p->key, "a size with K, M or G, like 512M or 12G", v);
+		return config_wrong(p, p->key, "a size with K, M, G or T, like 512M or 12G", v);
 	for (unsigned i = 0; i < ARRAY_SIZE(units); i++)
-		if (rest.p[0] == units[i].letter)
-			shift = units[i].shift;
+		if (rest.p[0] == units[i])
+			shift = 10 * (i + 1);
 	if (!shift)
-		return config_wrong(p, p->key, "a size with K, M or G, like 512M or 12G", v);
+		return config_wrong(p, p->key, "a size with K, M, G or T, like 512M or 12G", v);
 	if (n > VM_MEMORY_MAX >> shift || n << shift < VM_MEMORY_MIN)
-		return config_wrong(p, p->key, "32M to 65536G", v);
+		return config_wrong(p, p->key, "32M to 64T", v);
 	*out = n << shift;
 	if (!IS_ALIGNED(*out, PAGE_SIZE_2M))
 		return config_wrong(p, p->key, "a multiple of 2M", v);

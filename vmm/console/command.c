@@ -75,8 +75,36 @@ static bool parse_vm(const char *word, command_vm_name vm_name, struct command_a
 	return false;
 }
 
-static bool parse_args(const struct command *c, const struct words *w, unsigned first, command_vm_name vm_name,
-		       struct command_args *args, char error[COMMAND_ERROR])
+/* Appends what stands behind the words of c in longer names of the table, as "restart, start"; how many there are. */
+static unsigned say_longer(const struct command *table, unsigned count, const struct words *c, char *text, size_t size)
+{
+	struct words name;
+	unsigned found = 0;
+	size_t n = strlen(text);
+
+	for (unsigned i = 0; i < count; i++) {
+		split(table[i].name, &name);
+		if (name.count <= c->count || common(c, &name, name.count) < c->count)
+			continue;
+		n += (size_t)snprintf(text + n, size - MIN(n, size), "%s%s", found++ ? ", " : "", name.word[c->count]);
+	}
+	return found;
+}
+
+/* What is wrong with a word behind a command that takes no more; with those that may stand there, if there are some. */
+static void refuse_word(const struct command *table, unsigned count, const struct command *c, const char *word,
+			char error[COMMAND_ERROR])
+{
+	struct words own;
+
+	split(c->name, &own);
+	snprintf(error, COMMAND_ERROR, "no command '%s %s': %s has ", c->name, word, c->name);
+	if (*c->args || !say_longer(table, count, &own, error, COMMAND_ERROR))
+		snprintf(error, COMMAND_ERROR, "'%s' is too much: usage: %s%s%s", word, c->name, *c->usage ? " " : "", c->usage);
+}
+
+static bool parse_args(const struct command *table, unsigned count, const struct command *c, const struct words *w, unsigned first,
+		       command_vm_name vm_name, struct command_args *args, char error[COMMAND_ERROR])
 {
 	unsigned i = first;
 
@@ -98,10 +126,11 @@ static bool parse_args(const struct command *c, const struct words *w, unsigned 
 			}
 			args->has_number = true;
 		}
+		if (takes(*letter, 'w'))
+			snprintf(args->word, sizeof(args->word), "%s", w->word[i]);
 	}
 	if (i < w->count) {
-		snprintf(error, COMMAND_ERROR, "'%s' is too much: usage: %s%s%s", i < WORDS ? w->word[i] : "...", c->name,
-			 *c->usage ? " " : "", c->usage);
+		refuse_word(table, count, c, i < WORDS ? w->word[i] : "...", error);
 		return false;
 	}
 	return true;
@@ -130,7 +159,23 @@ const struct command *command_parse(const struct command *table, unsigned count,
 		snprintf(error, COMMAND_ERROR, "unknown command '%s': help lists them", w.word[0]);
 		return NULL;
 	}
-	return parse_args(best, &w, words, vm_name, args, error) ? best : NULL;
+	return parse_args(table, count, best, &w, words, vm_name, args, error) ? best : NULL;
+}
+
+unsigned command_each(const struct command *table, unsigned count, const char *words, void (*say)(const struct command *c))
+{
+	struct words w, name;
+	unsigned found = 0;
+
+	split(words, &w);
+	for (unsigned i = 0; i < count; i++) {
+		split(table[i].name, &name);
+		if (w.count > name.count || common(&w, &name, name.count) < w.count)
+			continue;
+		found++;
+		say(&table[i]);
+	}
+	return found;
 }
 
 /* ---- completion ----------------------------------------------------------- */

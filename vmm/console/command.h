@@ -15,11 +15,12 @@ struct command_args {
 	unsigned vm; /* index of the VM named */
 	bool has_vm, has_number;
 	u32 number;
+	char word[COMMAND_WORD]; /* empty: none was given */
 };
 
 struct command {
 	const char *name; /* one word or two */
-	/* One letter per argument: v a VM's name, n a number; a capital one must be given. */
+	/* One letter per argument: v a VM's name, n a number, w any word; a capital one must be given. */
 	const char *args;
 	const char *usage; /* the arguments for people */
 	const char *help;
@@ -35,6 +36,9 @@ typedef const char *(*command_vm_name)(unsigned i);
  */
 const struct command *command_parse(const struct command *table, unsigned count, command_vm_name vm_name,
 				    const char *line, struct command_args *args, char error[COMMAND_ERROR]);
+
+/* Calls say() with each command whose name begins with these words; how many there were. */
+unsigned command_each(const struct command *table, unsigned count, const char *words, void (*say)(const struct command *c));
 
 /*
  * What continues the last word of `line`. insert: what can only follow, with a

@@ -257,15 +257,21 @@ static void command_panic(const struct command_args *)
 	host_panic("asked for on the monitor console");
 }
 
-static void command_help(const struct command_args *)
+static void say_command(const struct command *c)
 {
-	for (unsigned i = 0; i < console_nr_commands; i++)
-		console_say("%-12s %-12s %s", console_commands[i].name, console_commands[i].usage, console_commands[i].help);
-	console_say("Tab completes, the arrow keys bring back earlier lines.");
+	console_say("%-12s %-12s %s", c->name, c->usage, c->help);
+}
+
+static void command_help(const struct command_args *args)
+{
+	if (!command_each(console_commands, console_nr_commands, args->word, say_command))
+		console_say("no command begins with '%s': help lists them", args->word);
+	else if (!args->word[0])
+		console_say("Tab completes, the arrow keys bring back earlier lines.");
 }
 
 const struct command console_commands[] = {
-	{ "help", "", "", "this list", command_help },
+	{ "help", "w", "[COMMAND]", "this list, or what of it begins with a word", command_help },
 	{ "log", "n", "[LINES]", "the last lines of the log (20)", command_log },
 	{ "log before", "n", "[LINES]", "... of the boot before, if the machine was only reset", command_log_before },
 	{ "node", "", "", "CPUs and their owners, memory of each NUMA node", command_node },

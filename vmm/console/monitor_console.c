@@ -7,6 +7,7 @@
 
 #include "vmm/console/editor.h"
 #include "vmm/monitor.h"
+#include "vmm/pause.h"
 #include "vmm/service.h"
 #include "vmm/slot.h"
 #include "vmm/vm.h"
@@ -144,6 +145,8 @@ int console_show_vm(unsigned i)
 	if (vm && vm->console) {
 		console_say("Console of %s: ^%c calls the monitor console, ^%c^%c sends it ^%c.", vm->name, escape_key + '@',
 			    escape_key + '@', escape_key + '@', escape_key + '@');
+		if (vm_paused(vm))
+			console_say("%s is paused: it hears what is typed when vm resume %s lets it go on.", vm->name, vm->name);
 		err = host_console_foreground(vm->console);
 		/* Called twice in a row: the key was meant for the guest. */
 		if (!err && fresh && i == came_from)

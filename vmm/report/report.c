@@ -55,7 +55,7 @@ void report_node(report_say say)
 			say("machine checks: %lu corrected, %lu not", corrected, lost);
 	}
 	own = host_own_bytes(&used);
-	say("hypervisor: %luK in pages of its own, %lu bytes of these in use", (own >> 10), used);
+	say("hypervisor: %luK held in all, %luK of these in use", own >> 10, used >> 10);
 }
 
 static void report_function(report_say say, unsigned i, const struct pci_info *f)

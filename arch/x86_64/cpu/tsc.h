@@ -55,6 +55,10 @@ bool tsc_rate_estimate(const struct tsc_moment *first, const struct tsc_moment *
 /* Pure. By how many ppb the rate hz is above the true one, as measured; saturates at +-10^9. */
 s64 tsc_rate_error_ppb(u64 hz, const struct tsc_rate *measured);
 
+/* For people, without a sign: "11 ppb " and `above`, or `below` for what is less than 0. */
+#define TSC_ERROR_TEXT 40
+void tsc_error_say(s64 ppb, const char *above, const char *below, char text[TSC_ERROR_TEXT]);
+
 /*
  * Pure. The rate to use: the enumerated one (0: none), exact by definition,
  * unless a measurement (hz 0: none) contradicts it by more than its own error

@@ -2,6 +2,8 @@
 /* Pure module: the arithmetic of the TSC's rate. SDM vol. 3, 18.7.3. */
 #include "arch/x86_64/cpu/tsc.h"
 
+#include <margay/string.h>
+
 #define PPB 1000000000ull
 #define REFERENCE_TOLERANCE_PPB 500000ull
 
@@ -64,6 +66,11 @@ s64 tsc_rate_error_ppb(u64 hz, const struct tsc_rate *measured)
 	s64 ppb = (s64)MIN(mul_div(diff, PPB, measured->hz), PPB);
 
 	return hz > measured->hz ? ppb : -ppb;
+}
+
+void tsc_error_say(s64 ppb, const char *above, const char *below, char text[TSC_ERROR_TEXT])
+{
+	snprintf(text, TSC_ERROR_TEXT, "%ld ppb %s", ppb < 0 ? -ppb : ppb, ppb < 0 ? below : above);
 }
 
 u64 tsc_choose_hz(u64 enumerated_hz, const struct tsc_rate *measured)

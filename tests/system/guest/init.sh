@@ -26,7 +26,9 @@ if [ -n "$name" ]; then
 fi
 
 echo
-echo "Margay guest: Linux $(uname -r), busybox. 'poweroff' or 'reboot' ends it."
+# What follows an end only the VM file knows, and says it in cmdline =.
+after=$(sed -n 's/.*margay\.after="\([^"]*\)".*/\1/p' /proc/cmdline)
+echo "Margay guest: Linux $(uname -r), busybox. ${after:-poweroff and reboot end this VM; what follows says its file}."
 while true; do
 	setsid cttyhack sh -l
 done
