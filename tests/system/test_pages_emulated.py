@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the pages let their reader type on systems that need an emulator or a network: README.md's `make run`, the packages of
 docs/first-hour.md, docs/cluster-in-a-node.md from mmdebstrap to an MPI program of four VMs and to its gate, the card of
-docs/passthrough.md, and docs/images.md with a whole Debian. All is taken from the pages, and typed as it stands.
+docs/passthrough.md, docs/images.md with a whole Debian, and the session of docs/operating.md. All is taken from the pages, and
+typed as it stands.
 """
 
 import os
@@ -86,6 +87,32 @@ def test_images(tmp_path):
     (tmp_path / "work").mkdir()
     said, status = throwaway.run(text, str(tmp_path), str(tmp_path / "work"), dict(os.environ), PATIENCE)
     assert status == 0, said[-4000:]
+
+
+def test_monitor_session():
+    """operating.md's session at the monitor console: each command is one, is not refused, and the node ends by the last."""
+    session, = (block.text for block in margay_pages.all_blocks() if block.kind == "monitor")
+    commands = re.findall(r"^margay> (.+)$", session, re.MULTILINE)
+    assert len(commands) > 10 and commands[-1] == "poweroff now"
+    vms = {name + ".conf": monitor_console.vm(name, "tick") for name in ("db0", "db1")}
+    with monitor_console.start("pages-monitor", "qemu", vms, 3) as running:
+        console = monitor_console.Console(running)
+        console.call()
+        # As it begins there.
+        assert console.answer("vm stop db1") == ["db1: stops"]
+        console.settle("db1")
+        for command in commands[:-1]:
+            if command.startswith("vm console "):
+                running.send(command + "\r")
+                running.expect("^Console of db0: ")
+                console.call()
+                continue
+            said = console.answer(command, log=command.startswith("log"))
+            assert said and not re.search("unknown command|usage:|no VM has|does not run|no command", said[0]), (command, said)
+            if command.split()[1:2] in (["start"], ["restart"], ["stop"]):
+                console.settle(command.split()[2])
+        running.send(commands[-1] + "\r")
+        running.expect("^margay: node: end=poweroff ", timeout=PATIENCE)
 
 
 def log_in(running, name):
