@@ -37,6 +37,13 @@ class Upload(web.FileResponse):
             self.server.uploads -= 1
 
 
+async def listen(runner, port):
+    """At each address of this machine; returns the port. 0 is any that is free, at one address: IPv4 and IPv6 would get two."""
+    await runner.setup()
+    await web.TCPSite(runner, host=None if port else "127.0.0.1", port=port).start()
+    return runner.addresses[0][1]
+
+
 class Server:
     def __init__(self, cache, shared):
         self.cache, self.shared = cache, shared
@@ -51,10 +58,7 @@ class Server:
             app.router.add_get(path, self.file)
         app.router.add_get("/have/{set:[ic][0-9a-f]{64}}", self.have)
         self.runner = web.AppRunner(app, access_log=None)
-        await self.runner.setup()
-        site = web.TCPSite(self.runner, port=port)
-        await site.start()
-        self.port = self.runner.addresses[0][1]
+        self.port = await listen(self.runner, port)
         return self
 
     async def stop(self):

@@ -44,9 +44,7 @@ class Server:
         app = web.Application(client_max_size=canonical.LIMIT)
         app.router.add_post("/ask", self.ask)
         self.runner = web.AppRunner(app, access_log=None)
-        await self.runner.setup()
-        await web.TCPSite(self.runner, port=port).start()
-        self.port = self.runner.addresses[0][1]
+        self.port = await serve.listen(self.runner, port)
         return self
 
     async def stop(self):
