@@ -36,7 +36,8 @@ TESTED = {
     ("cluster-in-a-node", "images"): "test_pages_emulated.py", ("cluster-in-a-node", "emulator"): "test_pages_emulated.py",
     ("cluster-in-a-node", "node1"): "test_pages_emulated.py",
     ("cluster-in-a-node", "gate"): "test_pages_emulated.py", ("passthrough", "card"): "test_pages_emulated.py",
-    ("images", "images"): "../unit/test_image_page.py", ("testing", "first"): "test_testing_page.py",
+    ("images", "images"): "../unit/test_image_page.py", ("images", "node"): "../unit/test_image_page.py",
+    ("images", "store"): "../unit/test_image_page.py", ("testing", "first"): "test_testing_page.py",
 }
 GOOD = "kernel = k\nmemory = 64M\n"
 RECORDED = "tests/machines/dump-recordings/qemu.log.xz"

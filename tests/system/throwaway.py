@@ -34,8 +34,11 @@ mkdir -p /etc/default/grub.d
 """
 
 
-def run(script, scratch, cwd, environment, patience):
-    """What a shell says there that stops at the first command which fails, and is told which that was; and its status."""
+def run(script, scratch, cwd, environment, patience, layered=(), alone=False):
+    """What a shell says there that stops at the first command which fails, and is told which that was; and its status.
+
+    layered: more folders that are thrown away. alone: without a network but its own loopback, whose ports are all free.
+    """
     programs = os.path.join(scratch, "programs")
     layers = os.path.join(scratch, "layers")
     for folder in programs, layers:
@@ -44,10 +47,11 @@ def run(script, scratch, cwd, environment, patience):
     with open(update_grub, "w", encoding="ascii") as f:
         f.write(UPDATE_GRUB)
     os.chmod(update_grub, 0o755)
-    prepare = PREPARE % {"scratch": layers, "folders": " ".join(LAYERED), "kernel": node.guest_file("vmlinuz"),
+    prepare = PREPARE % {"scratch": layers, "folders": " ".join((*LAYERED, *layered)), "kernel": node.guest_file("vmlinuz"),
                          "initrd": node.guest_file("initrd")}
+    prepare += "ip link set lo up\n" if alone else ""
     whole = "set -eE -o pipefail\nexec </dev/null 2>&1\ntrap 'echo \"failed: $BASH_COMMAND\"' ERR\n" + prepare + script
     environment = {**environment, "PATH": "%s:%s" % (programs, environment["PATH"])}
-    done = subprocess.run(["unshare", "-m", "bash", "-c", whole], cwd=cwd, env=environment, capture_output=True, text=True,
-                          timeout=patience, check=False)
+    done = subprocess.run(["unshare", "-mn" if alone else "-m", "bash", "-c", whole], cwd=cwd, env=environment,
+                          capture_output=True, text=True, timeout=patience, check=False)
     return done.stdout + done.stderr, done.returncode
