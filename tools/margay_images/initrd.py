@@ -14,8 +14,8 @@ from .errors import ImageError
 INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "init.sh")
 BUSYBOX = "/bin/busybox"
 # What init.sh calls, by name.
-APPLETS = ("cat", "cttyhack", "grep", "head", "insmod", "mkdir", "mke2fs", "mount", "poweroff", "setsid", "sh", "sleep",
-           "switch_root", "tr", "usleep", "wc")
+APPLETS = ("cat", "chroot", "cttyhack", "grep", "head", "insmod", "mkdir", "mke2fs", "mount", "reboot", "setsid", "sh",
+           "switch_root", "tr", "umount", "usleep", "wc")
 FOLDERS = ("dev", "lower", "proc", "root", "sys", "upper")
 
 

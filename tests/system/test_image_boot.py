@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Images that margay-build has made boot as VMs: a small root of busybox on the guest's kernel, with what is written in memory and
+on a scratch disk; and what cannot boot ends as a VM that failed, with a line that says why.
+
+Whole distributions are booted by test_image_debian.py.
+"""
+
+import os
+import re
+
+import margay_run
+import monitor_console
+import node
+import pytest
+import small_image
+
+INIT = """#!/bin/sh
+export PATH=/bin:/sbin
+echo "margay-test: words: $(cat /proc/cmdline)"
+echo "margay-test: mounts: $(awk '$2 == "/" { print $1, $3 }' /proc/mounts | tr '\\n' ' ')"
+echo written >/etc/written && echo "margay-test: written: $(cat /etc/written)"
+echo "margay-test: upper: $(df -k / | awk 'END { print $2 }')"
+echo "margay-test: proc: $(ls /proc/1/exe) $(ls /sys/kernel | head -c 4) $([ -c /dev/null ] && echo null)"
+echo "margay-test: done"
+poweroff -f
+"""
+MEMORY = 192 << 10  # KiB
+LANES = 2
+
+
+def start(name, machine, directory, vms, **options):
+    """vms: {name: (lines of its file behind kernel and initrd, words behind the image's)}; they follow each other in two lanes, so
+    that none waits for its disk longer than it would alone."""
+    files = {file: os.path.join(directory, file) for file in ("kernel", "initrd", "root.squashfs")}
+    if machine == "bochs":
+        files["kernel"] = node.guest_file(node.KERNEL[machine])
+    names, texts = list(vms), {}
+    for number, (vm, (lines, words)) in enumerate(vms.items()):
+        after = {"after": names[number - LANES]} if number >= LANES else {}
+        texts[vm + ".conf"] = node.vm_text(machine, words, name=vm, memory="%dM" % (MEMORY >> 10), **after) + "".join(
+            line + "\n" for line in lines)
+    return node.start(name, machine, node.margay_iso("%s-%s" % (name, machine), texts, files), **options)
+
+
+@pytest.fixture(name="small", scope="module")
+def fixture_small(tmp_path_factory):
+    return small_image.make(tmp_path_factory.mktemp("small"), "small", INIT)
+
+
+def check_good(run, where, kib):
+    """The root is an overlay; it takes what is written, and has so much room for it."""
+    assert run.facts["mounts"] == "overlay overlay " and run.facts["written"] == "written", run.text
+    assert run.facts["proc"] == "/proc/1/exe %s null" % run.facts["proc"].split()[1]
+    assert kib[0] < int(run.facts["upper"]) < kib[1], where
+
+
+# What is wrong with a VM's file, and what the initrd says of it.
+WRONG = {
+    "no-root": ([], "", "there is no disk /dev/vda: the VM's file must name it (disk =)"),
+    "kernel": (["disk = kernel"], "", "/dev/vda is no squashfs that this kernel reads"),
+    "no-disk": (["disk = root.squashfs"], "margay.overlay=/dev/vdb",
+                "there is no disk /dev/vdb: the VM's file must name it (disk =)"),
+    "nonsense": (["disk = root.squashfs"], "margay.overlay=nonsense", "margay.overlay=nonsense cannot be mounted"),
+    "no-init": (["disk = root.squashfs"], "init=/sbin/none", "the root has no program /sbin/none"),
+}
+
+
+def test_boots(small):
+    """With what is written in memory and on a scratch disk; and each VM that cannot boot is a failed one, beside those that do."""
+    good = {"ram": (["disk = root.squashfs"], ""), "some": (["disk = root.squashfs"], "margay.overlay=ram:20%"),
+            "scratch": (["disk = root.squashfs", "disk = scratch:256M"], "margay.overlay=/dev/vdb")}
+    vms = {**good, **{vm: (lines, words) for vm, (lines, words, _) in WRONG.items()}}
+    with start("image-boot", "qemu", small, vms, cpus=LANES, memory="2G", timeout=900) as running:
+        monitor_console.whole_lines(running)
+        run = node.Run(running, running.wait())
+    assert run.outcome.status == margay_run.VM_FAILED, run.outcome.text
+    for vm in good:
+        assert run.has_line("%s: end=poweroff" % vm), run.of(vm).text
+    for vm, (_, _, said) in WRONG.items():
+        assert run.has_line("%s: end=triple-fault" % vm), run.of(vm).text
+        assert re.search(r"^\[ *[\d.]+\] initrd: %s$" % re.escape(said), run.of(vm).text, re.MULTILINE), run.of(vm).text
+    check_good(run.of("ram"), "ram", (MEMORY // 3, MEMORY // 2))
+    check_good(run.of("some"), "some", (MEMORY // 8, MEMORY // 5))
+    check_good(run.of("scratch"), "scratch", (220 << 10, 256 << 10))
+    assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(vms), len(WRONG)))
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_boots_on_bochs(small):
+    """VT-x."""
+    vms = {"vm0": (["disk = root.squashfs", "disk = scratch:64M"], "margay.overlay=/dev/vdb")}
+    with start("image-boot", "bochs", small, vms) as running:
+        run = node.finish(running)
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    check_good(run, "scratch", (50 << 10, 64 << 10))
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_no_root_on_bochs(small):
+    with start("image-no-root", "bochs", small, {"vm0": ([], "")}) as running:
+        run = node.Run(running, running.wait())
+    assert run.has_line("vm0: end=triple-fault") and run.lines("initrd: there is no disk /dev/vda"), run.outcome.text
