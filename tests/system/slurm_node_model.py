@@ -12,6 +12,10 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import slurm_machines  # noqa: E402
+
 NODE = os.environ["MODEL_NODE"]
 TOP = "/mnt/nodes/" + NODE
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -161,11 +165,7 @@ def guest(metadata):
     ours = os.readlink("/proc/self/ns/net")
     while os.readlink("/proc/%d/ns/net" % child.pid) == ours:
         time.sleep(0.01)
-    link = "v%d" % child.pid
-    mac = "02:00:00:00:00:%02x" % (10 + int(NODE[1:]))
-    subprocess.run(["ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", str(child.pid)],
-                   check=True)
-    subprocess.run(["ip", "link", "set", link, "master", "br0", "up"], check=True)
+    slurm_machines.link(child.pid, "v%d" % child.pid, "02:00:00:00:00:%02x" % (10 + int(NODE[1:])))
     return child.pid
 
 

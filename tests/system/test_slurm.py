@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Slurm jobs on modelled nodes: Debian's Slurm and munge in namespaces, what margay-slurm brings for head and node, and a model of
-the node (slurm_cluster.py). After each test no node is down or drained, and nothing of a job is on any."""
+the node (slurm_cluster.py), set up by the lines of docs/cluster.md. After each test no node is down or drained, and nothing of a
+job is on any."""
 
 import json
 import os
@@ -12,6 +13,7 @@ import time
 
 import pytest
 
+import margay_pages
 import slurm_cluster
 
 sys.path.append(os.path.join(slurm_cluster.TOP, "tests", "unit"))
@@ -22,12 +24,12 @@ pytestmark = [pytest.mark.xdist_group("slurm"),
               pytest.mark.skipif(os.geteuid() != 0, reason="only root makes the namespaces of a cluster")]
 SEND = """
 import json, sys
-sys.path.insert(0, '%s')
+sys.path.insert(0, "/usr/share/margay-slurm/tools")
 from margay_slurm import config, generation, remote
 own = generation.own
-order = {"format": 1, "order": "end", "node": "n1", "generation": %%s}
+order = {"format": 1, "order": "end", "node": "n1", "generation": %s}
 print(json.dumps(remote.send(config.read(), "n1", order)))
-""" % slurm_cluster.TOOLS
+"""
 
 
 def make_images(folder):
@@ -41,7 +43,8 @@ def make_images(folder):
         value = image_stores.make_image(directory, version, name=name, root=(name + version).encode() * 50_000, **fields)
         image_stores.pushed(os.path.join(folder, "store"), value, secret)
 
-    push("debian")
+    push("debian13-mpi")
+    push("rocky9")
     push("mpi")
     push("mpi", version="2", secret=None)
     push("raw", secret=None)
@@ -83,10 +86,22 @@ def test_two_nodes_get_the_image_of_each_job(cluster):
     second finds nothing of the first in a VM that has begun for it."""
     script = "echo $(cat /run/image) $(ls /tmp); srun -l sh -c 'echo $(cat /run/image) $(ls /tmp); touch /tmp/left-by-%s'"
     first = cluster.submit(script % "first", "-C", "mpi", "-w", "n[1-2]", nodes=2)
-    second = cluster.submit(script % "second", "-C", "debian", "-w", "n[1-2]", nodes=2)
+    second = cluster.submit(script % "second", "-C", "debian13-mpi", "-w", "n[1-2]", nodes=2)
     assert cluster.wait_over(first, second) == ["COMPLETED", "COMPLETED"]
-    for job, image in (first, "mpi:1"), (second, "debian:1"):
+    for job, image in (first, "mpi:1"), (second, "debian13-mpi:1"):
         assert sorted(cluster.output(job).split("\n")) == sorted(["", image] + ["%d: %s" % (i, image) for i in range(2)])
+
+
+def test_what_users_type(cluster):
+    """The lines of docs/cluster-jobs.md, by an ordinary user: a job that has two nodes with its image, an allocation whose shell
+    ends at once, and nodes with their images."""
+    cluster.write_job("job.sh", "srun cat /run/image")
+    typed = "\n".join(margay_pages.script("cluster-jobs", "user"))
+    said = cluster.run("sh", "-e", "-c", typed, user=slurm_cluster.USER)
+    job = int(re.search(r"^Submitted batch job (\d+)$", said, re.MULTILINE)[1])
+    assert set(re.findall(r"^n\d \S+ (\S+)$", said, re.MULTILINE)) == {"debian13-mpi,rocky9,mpi,raw,large,damaged"}, said
+    assert cluster.wait_over(job, job + 1) == ["COMPLETED", "COMPLETED"]
+    assert cluster.log("home/slurm-%d.out" % job) == "debian13-mpi:1" * 2 and cluster.job(job + 1)["Features"] == "rocky9"
 
 
 def begun(cluster, job):
@@ -133,7 +148,7 @@ def test_refused_at_submission(cluster):
 
     assert "sbatch: error: margay: image raw: raw:1: not signed\n" in said("-C", "raw")
     assert "margay: image large: needs 4096 MiB of memory, and the nodes that may run it have 256\n" in said("-C", "large")
-    assert "margay: the job names the images debian and mpi: a job has one\n" in said("-C", "debian|mpi")
+    assert "margay: the job names the images debian13-mpi and mpi: a job has one\n" in said("-C", "debian13-mpi|mpi")
     job = cluster.submit("true", "-H", "-C", "mpi")
     # 22.05 keeps the sentence to itself here.
     cluster.run("scontrol", "update", "jobid=%d" % job, "features=raw", user=slurm_cluster.USER, status=1)
@@ -189,7 +204,7 @@ class Random:
         self.cluster, self.chance, self.jobs, self.told = cluster, random.Random(seed), {}, []
 
     def submit(self):
-        image = self.chance.choice(("debian", "mpi", "mpi", "damaged"))
+        image = self.chance.choice(("debian13-mpi", "mpi", "mpi", "damaged"))
         status = self.chance.choice((0, 0, 0, 5))
         script = "cat /run/image; sleep %.1f; exit %d" % (self.chance.random() * 4, status)
         job = self.cluster.submit(script, "-C", image, nodes=self.chance.choice((1, 1, 2)))

@@ -72,6 +72,15 @@ def test_site_file_refused(read, cluster, nodes, words):
     assert words in refused(read, cluster, nodes)
 
 
+def test_ssh_without_a_home(read):
+    """As ssh itself understands what stands there for nothing: the key and the known hosts lie where the page says."""
+    site = read()
+    said = subprocess.run([site.ssh[0], "-G", *site.ssh[1:], "n01-mgmt"], capture_output=True, text=True, check=True).stdout
+    wanted = {"identityfile /etc/margay/ssh/id_ed25519", "userknownhostsfile /etc/margay/ssh/known_hosts", "user root",
+              "batchmode yes", "connecttimeout 10", "hostname n01-mgmt"}
+    assert wanted <= set(said.splitlines())
+
+
 def test_site_file_lacks(read):
     assert "controller is missing" in refused(read, "", "", "[cluster]\nstore = x\n[nodes n]\nvm=v\ncpus=1\nmemory=1\nimages=a\n")
     assert "there is no [nodes" in refused(read, "", "", "[cluster]\nstore = x\ncontroller = h\n")

@@ -10,7 +10,9 @@ from . import hosts
 from .errors import ClusterError
 
 PATH = "/etc/margay/cluster.conf"
-SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -l root"
+# Debian's SlurmUser has no home: its key, and whom it knows, lie beside the site's file.
+SSH = ("ssh -o IdentityFile=/etc/margay/ssh/id_ed25519 -o UserKnownHostsFile=/etc/margay/ssh/known_hosts -o BatchMode=yes "
+       "-o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -l root")
 # What stands in it for nothing.
 CLUSTER = {"controller": None, "store": None, "keys": "/etc/margay/keys", "munge_key": "/etc/margay/munge.key", "ssh": SSH,
            "state": "/var/lib/margay-slurm", "parallel": "128", "order_timeout": "120", "boot_timeout": "300",

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The head of the cluster in namespaces: set up by the lines of docs/cluster.md, behind Slurm's own, which are here. It answers at
+a socket: commands on it, orders to nodes (slurm_ssh.py), nodes that start anew. Arguments: all nodes."""
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import slurm_machines
+import slurm_typed
+from slurm_machines import HERE, HEAD_ADDRESS, WORLD, own, run, write
+
+SLURM_CONF = """\
+ClusterName=test
+SlurmctldHost=head(%s)
+SlurmUser=slurm
+AuthType=auth/munge
+AuthInfo=cred_expire=5
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdSpoolDir=/var/spool/slurmd
+StateSaveLocation=/var/lib/slurm/slurmctld
+SlurmctldPidFile=/run/slurmctld.pid
+SlurmdPidFile=/run/slurmd.pid
+SlurmctldLogFile=%s/slurmctld.log
+DebugFlags=Power
+SlurmctldDebug=debug
+KillWait=2
+MinJobAge=600
+SchedulerParameters=sched_interval=2,sched_min_interval=200000
+"""
+# So that a test waits for a VM that has died as few seconds as Slurm allows; no site would.
+HURRY = "SlurmdTimeout=20\n"
+# What this site changes of the example: all that stands there but for `controller`, `vm` and the store.
+CHANGED = {"default_image": "debian13-mpi", "cpus": "2", "memory": "200", "images": "debian13-mpi rocky9 mpi raw large damaged",
+           "network": slurm_machines.NETWORK}
+ADDED = {"ssh": "/usr/bin/python3 -B %s/slurm_ssh.py" % HERE, "order_timeout": "100", "boot_timeout": "120", "stop_timeout": "2",
+         "retry_wait": "2"}
+VM_FILE = "memory = 256M\ncpus = 2\ncmdline = quiet\n"
+
+
+def slurm_version():
+    """(22, 5)"""
+    text = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    return tuple(int(part) for part in text.split(".")[:2])
+
+
+def keep_log():
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    listener.bind("/dev/log")
+    os.chmod("/dev/log", 0o777)
+    with open(os.path.join(WORLD, "syslog"), "ab", buffering=0) as f:
+        while True:
+            f.write(listener.recv(65536).rstrip(b"\0\n") + b"\n")
+
+
+# ---- its set-up ----------------------------------------------------------------------------------
+
+
+def before_it_is_typed():
+    """What the page says is there: munge as its package starts it, Slurm's own lines, a store."""
+    key = os.urandom(1024)
+    write(WORLD + "/munge.key", key, 0o400)
+    write("/etc/munge/munge.key", key, 0o400)
+    shutil.chown("/etc/munge/munge.key", "munge", "munge")
+    own("/run/munge", "munge", 0o755)
+    run("runuser", "-u", "munge", "--", "/usr/sbin/munged")
+    # The user of the tests has a shell, which salloc starts.
+    run("usermod", "--shell", "/bin/sh", "daemon")
+    # 22.05 knows no way without; the guests mount one of the first version for it.
+    write("/etc/slurm/cgroup.conf", "CgroupPlugin=%s\n" % ("disabled" if slurm_version() >= (23, 2) else "cgroup/v1"))
+    write("/etc/slurm/slurm.conf", SLURM_CONF % (HEAD_ADDRESS, WORLD))
+    write(WORLD + "/slurmctld.log", "")
+    shutil.chown(WORLD + "/slurmctld.log", "slurm")
+    own("/var/lib/slurm/slurmctld", "slurm")
+    slurm_machines.store()
+
+
+def change_site_file(nodes):
+    """As the page tells its reader, behind the line that brings the example."""
+    path = "/etc/margay/cluster.conf"
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for key, value in CHANGED.items():
+        text, count = re.subn("^%s =.*$" % key, "%s = %s" % (key, value), text, flags=re.MULTILINE)
+        assert count == 1, key
+    text, count = re.subn(r"^\[nodes .*\]$", "%s\n[nodes n[1-%d]]" % (
+        "\n".join("%s = %s" % pair for pair in ADDED.items()), len(nodes)), text, flags=re.MULTILINE)
+    assert count == 1
+    write(path, text)
+    write("/etc/margay/compute.vm", VM_FILE)
+
+
+def set_up(nodes):
+    before_it_is_typed()
+    first, settings, begin, ask = slurm_typed.blocks("head")
+    slurm_typed.run(first)
+    change_site_file(nodes)
+    slurm_typed.run(settings)
+    with open("/etc/slurm/slurm.conf", "a", encoding="ascii") as f:
+        f.write(HURRY)
+    shutil.copy("/etc/margay/ssh/id_ed25519.pub", slurm_typed.FOLDER + "/slurm.pub")
+    slurm_typed.run(begin)
+    while subprocess.run(["scontrol", "ping"], capture_output=True, text=True, check=False).stdout.count(" UP") == 0:
+        time.sleep(0.05)
+    return ask
+
+
+# ---- the nodes' management VMs -------------------------------------------------------------------
+
+
+class Management:
+    """{node: process in its namespaces}"""
+
+    def __init__(self, nodes):
+        self.nodes, self.begun, self.inside = nodes, {}, {}
+
+    def start(self, *nodes):
+        """Again, if it is there: all that its processes knew is gone."""
+        for node in nodes:
+            if node in self.begun:
+                self.begun[node].kill()
+                self.begun[node].wait()
+            os.makedirs(os.path.join(WORLD, "nodes", node, "run"), exist_ok=True)
+            with open(os.path.join(WORLD, "nodes", node, "management.log"), "ab") as log:
+                self.begun[node] = slurm_machines.new(["slurm_management.py", node, *self.nodes], "-n", "-p", "-f", "--kill-child",
+                                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
+        for node in nodes:
+            self.inside[node] = self.child_of(self.begun[node])
+            # The same each time: its neighbours know it.
+            slurm_machines.link(self.inside[node], "m%d" % self.inside[node], "02:00:00:00:01:%02x" % self.nodes.index(node))
+        for node in nodes:
+            if self.begun[node].stdout.readline() != b"ready\n":
+                raise RuntimeError("no management VM of " + node)
+
+    def child_of(self, process):
+        """The first process inside: nsenter and unshare become the one that we started."""
+        while True:
+            with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="ascii") as f:
+                found = f.read().split()
+            if found and os.readlink("/proc/%s/ns/net" % found[0]) != os.readlink("/proc/self/ns/net"):
+                return int(found[0])
+            time.sleep(0.01)
+
+    def command(self, node):
+        """What ssh's server there runs for the head's key, whatever it is asked for."""
+        with open("/proc/%d/root/root/.ssh/authorized_keys" % self.inside[node], encoding="ascii") as f:
+            options, key = re.fullmatch(r"(\S+) (ssh-ed25519 \S+).*\n", f.read()).groups()
+        with open("/etc/margay/ssh/id_ed25519.pub", encoding="ascii") as f:
+            assert f.read().startswith(key)
+        return re.fullmatch(r'command="([^"]*)",restrict', options)[1]
+
+    def ssh(self, host, data):
+        """An order to a node's management VM, which may be dead, deaf, or slow."""
+        node = host.partition("-mgmt")[0]
+        fault = os.path.join(WORLD, "nodes", node, "faults")
+        if os.path.exists(os.path.join(fault, "dead")):
+            return {"status": 255, "out": "", "err": "ssh: connect to host %s port 22: No route to host\n" % host}
+        while os.path.exists(os.path.join(fault, "hang")):
+            time.sleep(0.1)
+        done = subprocess.run(["nsenter", "-t", str(self.inside[node]), "-m", "-n", "-u", *shlex.split(self.command(node))],
+                              input=data, capture_output=True, text=True, check=False,
+                              env={**os.environ, "MODEL_NODE": node, "PATH": WORLD + "/bin:" + os.environ["PATH"]})
+        return {"status": done.returncode, "out": done.stdout, "err": done.stderr}
+
+
+# ---- what is asked of it -------------------------------------------------------------------------
+
+
+def answer_run(value):
+    """A command on the head; as one of its users if that is said."""
+    words = (["runuser", "-u", value["user"], "--"] if value.get("user") else []) + value["run"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+                          cwd=os.path.join(WORLD, "home"))
+    return {"status": done.returncode, "out": done.stdout, "err": done.stderr}
+
+
+def answer(value, management):
+    if "run" in value:
+        return answer_run(value)
+    if "anew" in value:
+        management.start(value["anew"])
+        return {"status": 0, "out": "", "err": ""}
+    return management.ssh(value["host"], value["data"])
+
+
+def serve(listener, management):
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=serve_one, args=(connection, management), daemon=True).start()
+
+
+def serve_one(connection, management):
+    with contextlib.suppress(BrokenPipeError), connection, connection.makefile("rwb") as f:
+        f.write(json.dumps(answer(json.loads(f.readline()), management)).encode() + b"\n")
+
+
+def main(nodes):
+    slurm_machines.own_folders("head", nodes)
+    slurm_machines.own_devices()
+    threading.Thread(target=keep_log, daemon=True).start()
+    ask = set_up(nodes)
+    management = Management(nodes)
+    management.start(*nodes)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.path.join(WORLD, "socket"))
+    os.chmod(os.path.join(WORLD, "socket"), 0o777)
+    listener.listen(64)
+    threading.Thread(target=serve, args=(listener, management), daemon=True).start()
+    slurm_typed.run(ask)
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

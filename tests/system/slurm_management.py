@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The first process of a node's management VM in the cluster in namespaces: it sets that up by the lines of docs/cluster.md, says
+so, and is there. With it all goes that was started there, but not the node's compute VM. Arguments: the node, and all nodes."""
+
+import os
+import signal
+import sys
+
+import slurm_machines
+import slurm_typed
+
+
+def main(node, nodes):
+    slurm_machines.own_folders(node + "-mgmt", nodes)
+    # What is told to the compute VM shall be found there by whoever looks for it.
+    slurm_machines.run("mount", "--bind", os.path.join(slurm_machines.WORLD, "nodes", node, "run"), "/run")
+    slurm_machines.store()
+    slurm_machines.card("10.7.0.%d/24" % (101 + nodes.index(node)))
+    for text in slurm_typed.blocks("management"):
+        slurm_typed.run(text)
+    print("ready", flush=True)
+    signal.pause()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
