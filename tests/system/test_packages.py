@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The Debian packages of `make deb`: judged by lintian, installed, upgraded and removed by dpkg below a directory of its own.
-update-grub is a stand-in that writes down that it was called."""
+"""The Debian packages of `make deb`: judged by lintian, installed, upgraded and removed by dpkg below a directory of its own
+(debian_root.py)."""
 
 import os
 import re
 import subprocess
 
 import deb_package
+import debian_root
 import node
 import pytest
 
@@ -38,7 +39,9 @@ def test_pages_and_examples(packages, tmp_path):
     for name in "margay", "margay-tools":
         subprocess.run(["dpkg-deb", "-x", packages[name], tmp_path / name], check=True)
     pages = {name: {path.name for path in (tmp_path / name / "usr/share/man").rglob("*.gz")} for name in ("margay", "margay-tools")}
-    assert pages == {"margay": {"margay.conf.5.gz", "margay.7.gz", "margay-check.1.gz"}, "margay-tools": {"margay.1.gz"}}
+    assert pages == {
+        "margay": {"margay.conf.5.gz", "margay.7.gz", "margay-check.1.gz", "margay-upgrade.8.gz", "margay-kernel.8.gz"},
+        "margay-tools": {"margay.1.gz"}}
     examples = sorted((tmp_path / "margay/usr/share/doc/margay/examples").rglob("*"))
     files = [path for path in examples if path.is_file()]
     assert len(files) > 10 and {"vm0.conf", "service.conf", "node1.conf"} <= {path.name for path in files}
@@ -54,20 +57,12 @@ def package_version(deb):
 
 
 def test_installed_and_removed(packages, tmp_path):
-    root, programs, calls = (tmp_path / name for name in ("root", "bin", "calls"))
-    for directory in (root / "var/lib/dpkg/updates", root / "var/lib/dpkg/info", programs):
-        directory.mkdir(parents=True)
-    (root / "var/lib/dpkg/status").touch()
-    (programs / "update-grub").write_text('#!/bin/sh\necho update-grub >>"$CALLS"\n', encoding="ascii")
-    (programs / "update-grub").chmod(0o755)
-    environment = dict(os.environ, CALLS=str(calls), PATH="%s:/usr/sbin:/usr/bin:/sbin:/bin" % programs)
+    system = debian_root.Root(tmp_path)
+    root = system.path
 
     def dpkg(*arguments):
-        calls.write_text("", encoding="ascii")
-        done = subprocess.run(["dpkg", "--root=%s" % root, "--force-not-root", "--force-script-chrootless", "--force-depends",
-                               *arguments], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return calls.read_text(encoding="ascii").splitlines()
+        system.dpkg(*arguments)
+        return system.called()
 
     assert dpkg("--install", *packages.values()) == ["update-grub"]
     image = root / "boot/margay/margay.elf"
@@ -81,12 +76,13 @@ def test_installed_and_removed(packages, tmp_path):
     done = subprocess.run([str(root / "usr/bin/margay"), "list"], capture_output=True, text=True, check=False)
     assert done.returncode == 3 and done.stderr.startswith("margay: this is not the VM that commands a node: ")
     # The program that they start is the one below the directory.
-    units = sorted((root / "usr/lib/systemd/system").iterdir())
-    assert [unit.name for unit in units] == ["margay-image-tracker.service", "margay-images.service", "margay-metrics.service",
-                                             "margay-metrics.timer", "margay-slurm-tend.service", "margay-slurm-tend.timer",
-                                             "margay-watch.service", "margay-watch.socket"]
-    for service, words in ((units[1], ["--serve"]), (units[2], ["metrics", "--output"]), (units[4], ["tend"]),
-                           (units[6], ["watch"])):
+    units = sorted(path for path in (root / "usr/lib/systemd/system").iterdir() if path.is_file())
+    assert [unit.name for unit in units] == [
+        "margay-booted.service", "margay-image-tracker.service", "margay-images.service", "margay-metrics.service",
+        "margay-metrics.timer", "margay-slurm-tend.service", "margay-slurm-tend.timer", "margay-watch.service",
+        "margay-watch.socket"]
+    for service, words in ((units[0], ["booted"]), (units[2], ["--serve"]), (units[3], ["metrics", "--output"]),
+                           (units[5], ["tend"]), (units[7], ["watch"])):
         started = re.search(r"^ExecStart=(.*)$", service.read_text(encoding="ascii"), re.MULTILINE)[1].split()
         assert (root / started[0][1:]).exists() and started[1:1 + len(words)] == words
     # Programs of Python find their modules from where their links lead; no build is theirs.
@@ -105,4 +101,5 @@ def test_installed_and_removed(packages, tmp_path):
     assert dpkg("--remove", "margay", "margay-tools", "margay-images", "margay-image-node", "margay-slurm") == ["update-grub"]
     assert dpkg("--purge", "margay") == ["update-grub"]
     left = sorted(str(path.relative_to(root)) for path in root.rglob("*margay*") if "var/lib/dpkg" not in str(path))
-    assert left == ["boot/margay"] and (root / "boot/margay/mine.conf").exists()
+    assert left == ["boot/margay"] and sorted((root / "boot/margay").iterdir()) == [root / "boot/margay/mine.conf"]
+    assert (root / "boot/margay/mine.conf").exists()

@@ -27,7 +27,8 @@ NOT_RUN = 5
 PATIENCE = 3600
 # The test that takes the blocks of a page which are typed on a system.
 TESTED = {
-    ("README", "tree"): "test_pages.py", ("booting", "tree"): "test_pages.py", ("hardware", "tree"): "test_pages.py",
+    ("README", "tree"): "test_pages.py", ("booting", "tree"): "test_pages.py", ("booting", "node"): "test_kernel_hooks.py",
+    ("hardware", "tree"): "test_pages.py",
     ("operating", "tree"): "test_pages.py", ("performance", "tree"): "test_pages.py",
     ("README", "terminal"): "test_pages_emulated.py", ("first-hour", "build"): "test_pages_emulated.py",
     ("first-hour", "node"): "test_packages_boot.py", ("first-hour", "debian"): "test_packages_boot.py",
