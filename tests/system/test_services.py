@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The services that the packages bring: docs/services.md is as their unit files are, systemd reads these, and by its own measure
+(systemd-analyze security) their sandboxes are tight. No emulator."""
+
+import glob
+import importlib.machinery
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import node
+import pytest
+
+TOOL = os.path.join(node.TOP, "tools", "services-table")
+spec = importlib.util.spec_from_loader("services_table", importlib.machinery.SourceFileLoader("services_table", TOOL))
+services_table = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(services_table)
+
+PATHS = sorted(glob.glob(os.path.join(node.TOP, "packaging", "*", "*.service")))
+EXPOSURE = 25  # tenths, of 100 at most; systemd calls 50 medium
+ANALYZE = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not here")
+
+
+def test_page_is_current():
+    done = subprocess.run([sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_each_service_says_all():
+    """What a row of the table needs, and that a package has the file."""
+    with open(os.path.join(node.TOP, "tools", "packages"), encoding="utf-8") as f:
+        packages = f.read()
+    known = services_table.units()
+    assert len(PATHS) > 5 and all('%s"' % name in packages for name in known)
+    for unit in known.values():
+        if unit.name.endswith(".service"):
+            assert re.fullmatch(r"[0-9]+[MG]", unit.one("Service", "MemoryMax")), unit.name
+            assert unit.one("X-Margay", "Port") and unit.one("X-Margay", "Stops"), unit.name
+            again = unit.one("Service", "Type") == "oneshot" or unit.one("Service", "Restart")
+            assert again or unit.name.replace(".service", ".socket") in known, "%s: nothing starts it again" % unit.name
+
+
+def test_ports_are_the_programs():
+    """Those that listen when nobody says otherwise; the others of the table have no network, or listen nowhere."""
+    known = services_table.units()
+    ports = {unit.one("X-Margay", "Port") for unit in known.values() if unit.name.endswith(".service")}
+    assert ports == {"none", "7380/tcp", "7381/tcp"}
+    tracker = os.path.join(node.TOP, "tools", "margay-image-tracker")
+    said = subprocess.run([sys.executable, tracker, "--help"], capture_output=True, text=True, check=True).stdout
+    assert known["margay-image-tracker.service"].one("X-Margay", "Port") == "7381/tcp" and "7381" in said
+    sys.path.insert(0, os.path.join(node.TOP, "tools"))
+    from margay_images import node_config  # pylint: disable=import-outside-toplevel
+    assert known["margay-images.service"].one("X-Margay", "Port") == "%s/tcp" % node_config.DEFAULTS["port"]
+
+
+def judged(path, threshold):
+    words = ["systemd-analyze", "security", "--offline=true", "--threshold=%d" % threshold, path]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+@ANALYZE
+@pytest.mark.parametrize("path", PATHS, ids=os.path.basename)
+def test_sandbox(path, tmp_path):
+    """The control: without one of its words, and without any, it does not pass as what it is, or at all."""
+    done = judged(path, EXPOSURE)
+    assert done.returncode == 0, done.stdout[-2000:]
+    exposure = float(re.search(r"exposure level for \S+: ([0-9.]+)", done.stdout)[1])
+    with open(path, encoding="ascii") as f:
+        text = f.read()
+    for gone, least in ((r"^CapabilityBoundingSet=.*\n", exposure), (r"^(?!\[|Exec|Type|User|Dynamic).*=.*\n", EXPOSURE / 10)):
+        spoilt = tmp_path / os.path.basename(path)
+        spoilt.write_text(re.sub(gone, "", text, flags=re.MULTILINE), encoding="ascii")
+        assert judged(spoilt, int(least * 10)).returncode != 0
+
+
+@ANALYZE
+def test_systemd_reads_them(tmp_path):
+    """All but the programs, which are not installed here. The control is a word that there is not."""
+    def said(paths):
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", *paths], capture_output=True, text=True, check=False)
+        return [line for line in done.stderr.splitlines() if "packaging" in line or str(tmp_path) in line]
+
+    units = [path for path in PATHS + glob.glob(os.path.join(node.TOP, "packaging", "*", "*.[st][oi][cm]*"))]
+    assert not said(units)
+    wrong = tmp_path / "wrong.service"
+    with open(PATHS[0], encoding="ascii") as f:
+        wrong.write_text(f.read().replace("ProtectSystem=", "ProtectSytsem="), encoding="ascii")
+    assert said([wrong])
