@@ -60,7 +60,7 @@ _margay_words_of() {
 	local command=$1 word=$2 before=$3
 	case $command in
 	image) _margay_file_of_image "$word" "$before" ;;
-	create) _margay_files ;;
+	create | apply) _margay_files ;;
 	dump) if [ "$before" = dump ]; then _margay_vms "$word" 'running|paused|crashed'; else _margay_files; fi ;;
 	info | list | node | pci | log | metrics) ;;
 	resume) _margay_vms "$word" paused ;;

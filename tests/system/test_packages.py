@@ -23,7 +23,7 @@ def test_lintian_is_content(packages, tmp_path):
         done = subprocess.run(["lintian", "--fail-on", "error,warning", str(deb)], capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
-    assert set(packages) == {"margay", "margay-tools", "margay-images", "margay-image-node", "margay-slurm"}
+    assert set(packages) == {"margay", "margay-tools", "margay-apply", "margay-images", "margay-image-node", "margay-slurm"}
     for path in packages.values():
         assert judged(path) == (0, "")
     tree, spoilt = tmp_path / "tree", tmp_path / "spoilt.deb"
@@ -36,12 +36,13 @@ def test_lintian_is_content(packages, tmp_path):
 
 def test_pages_and_examples(packages, tmp_path):
     """Each package brings its manual pages; each example is right by the package's own margay-check, for its own image."""
-    for name in "margay", "margay-tools":
+    for name in "margay", "margay-tools", "margay-apply":
         subprocess.run(["dpkg-deb", "-x", packages[name], tmp_path / name], check=True)
-    pages = {name: {path.name for path in (tmp_path / name / "usr/share/man").rglob("*.gz")} for name in ("margay", "margay-tools")}
+    pages = {name: {path.name for path in (tmp_path / name / "usr/share/man").rglob("*.gz")}
+             for name in ("margay", "margay-tools", "margay-apply")}
     assert pages == {
         "margay": {"margay.conf.5.gz", "margay.7.gz", "margay-check.1.gz", "margay-upgrade.8.gz", "margay-kernel.8.gz"},
-        "margay-tools": {"margay.1.gz"}}
+        "margay-tools": {"margay.1.gz"}, "margay-apply": {"margay-apply.1.gz"}}
     examples = sorted((tmp_path / "margay/usr/share/doc/margay/examples").rglob("*"))
     files = [path for path in examples if path.is_file()]
     assert len(files) > 10 and {"vm0.conf", "service.conf", "node1.conf"} <= {path.name for path in files}
@@ -79,16 +80,16 @@ def test_installed_and_removed(packages, tmp_path):
     units = sorted(path for path in (root / "usr/lib/systemd/system").iterdir() if path.is_file())
     assert [unit.name for unit in units] == [
         "margay-booted.service", "margay-image-tracker.service", "margay-images.service", "margay-metrics.service",
-        "margay-metrics.timer", "margay-slurm-tend.service", "margay-slurm-tend.timer", "margay-watch.service",
-        "margay-watch.socket"]
+        "margay-metrics.timer", "margay-restore.service", "margay-slurm-tend.service", "margay-slurm-tend.timer",
+        "margay-watch.service", "margay-watch.socket"]
     for service, words in ((units[0], ["booted"]), (units[2], ["--serve"]), (units[3], ["metrics", "--output"]),
-                           (units[5], ["tend"]), (units[7], ["watch"])):
+                           (units[5], ["apply"]), (units[6], ["tend"]), (units[8], ["watch"])):
         started = re.search(r"^ExecStart=(.*)$", service.read_text(encoding="ascii"), re.MULTILINE)[1].split()
         assert (root / started[0][1:]).exists() and started[1:1 + len(words)] == words
     # Programs of Python find their modules from where their links lead; no build is theirs.
     nowhere = {**os.environ, "MARGAY_BUILD": str(tmp_path)}
-    for program in ("bin/margay-build", "bin/margay-image-store", "bin/margay-image-tracker", "bin/margay-image-pull",
-                    "sbin/margay-slurm"):
+    for program in ("bin/margay-apply", "bin/margay-build", "bin/margay-image-store", "bin/margay-image-tracker",
+                    "bin/margay-image-pull", "sbin/margay-slurm"):
         said = subprocess.run([str(root / "usr" / program), "--version"], env=nowhere, capture_output=True, text=True,
                               check=True).stdout
         assert said == "%s %s\n" % (os.path.basename(program), package_version(packages["margay-images"]))
@@ -98,7 +99,7 @@ def test_installed_and_removed(packages, tmp_path):
     (root / "boot/margay/mine.conf").write_text("kernel = k\nmemory = 1G\n", encoding="ascii")
     assert dpkg("--force-confold", "--install", packages["margay"]) == ["update-grub"]
     assert "com2" in config.read_text(encoding="ascii")
-    assert dpkg("--remove", "margay", "margay-tools", "margay-images", "margay-image-node", "margay-slurm") == ["update-grub"]
+    assert dpkg("--remove", *packages) == ["update-grub"]
     assert dpkg("--purge", "margay") == ["update-grub"]
     left = sorted(str(path.relative_to(root)) for path in root.rglob("*margay*") if "var/lib/dpkg" not in str(path))
     assert left == ["boot/margay"] and sorted((root / "boot/margay").iterdir()) == [root / "boot/margay/mine.conf"]

@@ -126,6 +126,15 @@ def install(console):
     assert entries(console)[1:] == ["Margay: service.conf", "Margay: hardware check"]
 
 
+def in_their_sandboxes(console):
+    """Services do their work as systemd keeps them: the node's boot is recorded as a success, Prometheus has its numbers."""
+    for unit in "margay-booted", "margay-metrics":
+        good(console, "systemctl start %s" % unit)
+        assert console.do("systemctl show -p Result --value %s" % unit) == "success"
+    assert "margay_good=" in console.do("grub-editenv list") and "margay_booted=" not in console.do("grub-editenv list")
+    good(console, "test -s /var/lib/prometheus/node-exporter/margay.prom")
+
+
 @pytest.mark.parametrize("release", ["debian", "debian-13"])
 def test_own_grub(release, tmp_path):
     """Bare; then the VM that commands; then bare again."""
@@ -146,6 +155,7 @@ def test_own_grub(release, tmp_path):
                 if not line.startswith("crash "):
                     good(console, line)
         assert console.do("systemctl is-active margay-watch.socket margay-metrics.timer") == "active\nactive"
+        in_their_sandboxes(console)
         assert console.do("margay --version") == "margay " + version
         assert json.loads(console.do("margay --json info"))["commander"] == "service"
         good(console, "apt-get -qy install /root/newer.deb")

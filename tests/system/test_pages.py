@@ -32,7 +32,7 @@ TESTED = {
     ("operating", "tree"): "test_pages.py", ("performance", "tree"): "test_pages.py",
     ("README", "terminal"): "test_pages_emulated.py", ("first-hour", "build"): "test_pages_emulated.py",
     ("first-hour", "node"): "test_packages_boot.py", ("first-hour", "debian"): "test_packages_boot.py",
-    ("commander", "debian"): "test_packages_boot.py",
+    ("commander", "debian"): "test_packages_boot.py", ("commander", "wanted"): "../unit/test_margay_apply.py",
     ("first-hour", "service"): "test_commander.py", ("commander", "service"): "test_commander.py",
     ("cluster-in-a-node", "images"): "test_pages_emulated.py", ("cluster-in-a-node", "emulator"): "test_pages_emulated.py",
     ("cluster-in-a-node", "node1"): "test_pages_emulated.py",

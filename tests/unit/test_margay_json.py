@@ -47,10 +47,10 @@ COMMANDS = {
     "start": [["17"], ["--wait", "17"]], "stop": [["17"]], "press": [["17"]], "kill": [["17"]], "restart": [["17"]],
     "pause": [["17"]], "resume": [["17"]], "nmi": [["17"]], "wait": [["17"]], "console": [["17"]], "dump": [["17", "NEW"]],
     "stats": [["17"], ["-f", "0.1", "17"]], "metrics": [[], ["--output", "NEW"]], "log": [[], ["5"]], "node": [[]], "pci": [[]],
-    "watch": [[]], "image put": [["FILE"]], "image pull": [["17"]], "image list": [[]], "image rm": [["17"]],
+    "watch": [[]], "apply": [["17"]], "image put": [["FILE"]], "image pull": [["17"]], "image list": [[]], "image rm": [["17"]],
 }
-# A guest's output, Prometheus' text; test_image_pull.py has what another program answers.
-OWN_FORMAT = (("console", ["17"]), ("metrics", []), ("watch", []), ("image pull", ["17"]))
+# A guest's output, Prometheus' text; test_image_pull.py and test_margay_apply.py have what other programs answer.
+OWN_FORMAT = (("console", ["17"]), ("metrics", []), ("watch", []), ("image pull", ["17"]), ("apply", ["17"]))
 
 with open(os.path.join(TOP, "tools", "commander", "margay.schema.json"), encoding="ascii") as schema_file:
     SCHEMA = json.load(schema_file)
@@ -112,7 +112,7 @@ def test_all_commands_are_here():
     for command, ways in COMMANDS.items():
         options = re.search(r"^  %s +(.*?)  " % command, done.stdout, re.MULTILINE)[1]
         named = set(re.findall(r"\[(-[-a-z0-9]+)", options)) - {"--timeout", "--raw", "--replace", "--sha256", "--size",
-                                                                  "--prefix", "--allow-downgrade"}
+                                                                  "--prefix", "--allow-downgrade", "--dry-run", "--prune"}
         assert named == {word for words in ways for word in words if word.startswith("-")}, command
 
 
@@ -186,7 +186,7 @@ def test_long_errors(start):
     assert judge(node.run("start", "a", "--json")[1], "error")["error"]["message"] == errors
 
 
-@pytest.mark.parametrize("command, words", [case for case in CASES if case[0] not in ("watch", "image pull")])
+@pytest.mark.parametrize("command, words", [case for case in CASES if case[0] not in ("watch", "image pull", "apply")])
 def test_errors(start, tmp_path, command, words):
     """Refused by the node; on standard output alone."""
     line = words_of(command, words, tmp_path)

@@ -188,6 +188,8 @@ static const struct command {
 	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },
 	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
 	{ "nmi", "VM", "sends its guest an NMI, as a server's button does", COMMANDER_NMI, NULL, 0, 1, 1 },
+	{ "apply", "[--dry-run] [--prune] [--timeout SECONDS] DIR", "makes the node as VM files and images of a folder say", 0,
+	  command_apply, 0, 1, 1 },
 	{ "wait", "VM", "waits until it is over, shows it; status: how it ended", 0, command_wait, 0, 1, 1 },
 	{ "watch", "", "looks at the node for all who wait (margay-watch.socket)", 0, command_watch, 0, 0, 0 },
 	{ "console", "[--raw] VM", "its console, from the oldest output kept; --raw: as it is", 0, command_console, 0, 1, 1 },
@@ -258,6 +260,7 @@ static void take_option(const struct command *c, struct words *w, char **argv, i
 		{ "--replace", &w->replace, NULL }, { "-f", &w->follow, NULL }, { "--timeout", NULL, &w->timeout },
 		{ "--output", NULL, &w->output }, { "--sha256", NULL, &w->sha256 }, { "--size", NULL, &w->size },
 		{ "--prefix", NULL, &w->prefix }, { "--allow-downgrade", &w->allow_downgrade, NULL },
+		{ "--dry-run", &w->dry_run, NULL }, { "--prune", &w->prune, NULL },
 	};
 
 	for (unsigned k = 0; takes_option(c, argv[*i]) && k < sizeof(options) / sizeof(*options); k++) {

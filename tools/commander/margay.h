@@ -16,6 +16,7 @@ struct words {
 	/* --timeout SECONDS, --output FILE, --sha256 HEX, --size BYTES, --prefix PREFIX; NULL: not there */
 	const char *timeout, *output, *sha256, *size, *prefix;
 	int wait, file, raw, follow, replace, allow_downgrade; /* --wait, --file, --raw, -f, --replace, --allow-downgrade */
+	int dry_run, prune; /* --dry-run, --prune */
 };
 
 extern int json;
@@ -38,9 +39,10 @@ void pause_ms(long ms);
 /* They may have a fraction. */
 double seconds_of(const char *text);
 
-/* timed.c, waiting.c, console.c, image_put.c, image_pull.c, core.c, watch.c */
+/* timed.c, waiting.c, console.c, image_put.c, image_pull.c, core.c, watch.c, apply.c */
 void command_wait(const struct words *w), command_stop(const struct words *w), command_stats(const struct words *w),
      command_start(const struct words *w), command_console(const struct words *w), command_image_put(const struct words *w),
-     command_image_pull(const struct words *w), command_dump(const struct words *w), command_watch(const struct words *w);
+     command_image_pull(const struct words *w), command_dump(const struct words *w), command_watch(const struct words *w),
+     command_apply(const struct words *w);
 
 #endif
