@@ -2,11 +2,13 @@
 """Images that margay-build has made boot as VMs: a small root of busybox on the guest's kernel, with what is written in memory and
 on a scratch disk; and what cannot boot ends as a VM that failed, with a line that says why.
 
-Whole distributions are booted by test_image_debian.py.
+`margay-build --test` boots one, too. Whole distributions are booted by test_image_debian.py.
 """
 
 import os
 import re
+import subprocess
+import sys
 
 import margay_run
 import monitor_console
@@ -23,6 +25,14 @@ echo "margay-test: upper: $(df -k / | awk 'END { print $2 }')"
 echo "margay-test: proc: $(ls /proc/1/exe) $(ls /sys/kernel | head -c 4) $([ -c /dev/null ] && echo null)"
 echo "margay-test: done"
 poweroff -f
+"""
+# Another one, which does what an init that is not systemd has to do for `margay-build --test`.
+TRIED = """#!/bin/sh
+[ -x /run/margay/self-test ] && /run/margay/self-test
+"""
+SELF_TEST = """#!/bin/sh
+echo "one of /proc: $(head -n 1 /proc/version | cut -c1-5)"
+exit %d
 """
 MEMORY = 192 << 10  # KiB
 LANES = 2
@@ -102,3 +112,28 @@ def test_no_root_on_bochs(small):
     with start("image-no-root", "bochs", small, {"vm0": ([], "")}) as running:
         run = node.Run(running, running.wait())
     assert run.has_line("vm0: end=triple-fault") and run.lines("initrd: there is no disk /dev/vda"), run.outcome.text
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_margay_build_tries_it(tmp_path, status):
+    """The image's own test decides whether it is one; what it says is shown."""
+    root, image = str(tmp_path / "root"), str(tmp_path / "image")
+    small_image.make_root(root, TRIED)
+    os.makedirs(os.path.join(root, "usr", "lib", "margay"))
+    test = os.path.join(root, "usr", "lib", "margay", "self-test")
+    with open(test, "w", encoding="ascii") as f:
+        f.write(SELF_TEST % status)
+    os.chmod(test, 0o755)
+    log = node.log_of("image-tried-%d" % status, "qemu")
+    done = subprocess.run([sys.executable, os.path.join(node.TOP, "tools", "margay-build"), root, image, "--name", "tried",
+                           "--image-version", "1", "--test", "--log", log], capture_output=True, text=True, check=False)
+    assert done.returncode == (1 if status else 0), done.stdout + done.stderr
+    lines = [line.removeprefix("margay-build: test: ") for line in done.stdout.splitlines() if ": test: " in line]
+    assert re.fullmatch(r"up: init, \d+\.\d+ s; memory: \d+ KiB, \d+ available, \d+ free", lines[0]), lines
+    assert lines[1] == "self-test: one of /proc: Linux" and os.path.exists(image) == (not status)
+    why = "/usr/lib/margay/self-test: status 3"
+    if status:
+        assert lines[2:] == ["end: bad: " + why]
+        assert done.stderr == "margay-build: --test: tried: %s (%s has its console)\n" % (why, log)
+    else:
+        assert lines[2:] == ["end: good"] and done.stderr == ""

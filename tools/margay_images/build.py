@@ -8,7 +8,7 @@ SOURCE_DATE_EPOCH, or else the newest time in the input.
 import os
 import tempfile
 
-from . import acls, canonical, initrd, kernel, kernel_package, manifest, root_sources, secrets, squashfs
+from . import acls, canonical, effort, initrd, kernel, kernel_package, manifest, root_sources, secrets, squashfs, trial
 from .errors import ImageError
 
 # Of a system that runs; in an image these folders are empty. /boot is the kernel's, which is beside the root.
@@ -66,30 +66,49 @@ def write(path, data):
         f.write(data)
 
 
+def take_out(root, options, say):
+    """What no image has; a line for each thing of which somebody may not think."""
+    for line in root.notes + secrets.take_out(root, options.keep) + acls.take_out(root):
+        say(line)
+    for folder in EMPTIED:
+        root.remove_below(folder)
+
+
+def write_image(made, root, options, image, modules, epoch, release):
+    """The four files in a new folder; the manifest's value."""
+    os.mkdir(made)
+    os.chmod(made, 0o755)
+    write(os.path.join(made, "kernel"), image)
+    write(os.path.join(made, "initrd"), initrd.make(modules))
+    squashfs.make(root, os.path.join(made, "root.squashfs"), epoch)
+    value = value_of(options, release, epoch, made)
+    write(os.path.join(made, manifest.NAME), canonical.write(value))
+    for name in (*manifest.FILES, manifest.NAME):
+        os.chmod(os.path.join(made, name), 0o644)
+    return value
+
+
 def build(options, say):
-    """Writes options.directory, whole or not at all; say() gets the lines of what was left out."""
+    """Writes options.directory, whole or not at all; say() gets the lines of what was left out, and of what it took."""
     check_options(options)
+    if options.test:
+        trial.hypervisor(options.hypervisor)
     above = os.path.dirname(os.path.abspath(options.directory))
     with tempfile.TemporaryDirectory(dir=above, prefix=".margay-build-") as scratch:
+        cost = effort.Effort(scratch)
         root = root_sources.of(options.root, scratch, options.tag)
+        cost.look()
         check_root(root)
         wanted = kernel_package.install(root, options.kernel_package, scratch) if options.kernel_package else options.kernel
         release, image = kernel.choose(root, wanted)
         modules = kernel.Modules(root, release).for_start()
         epoch = epoch_of(root)
-        for line in root.notes + secrets.take_out(root, options.keep) + acls.take_out(root):
-            say(line)
-        for folder in EMPTIED:
-            root.remove_below(folder)
+        take_out(root, options, say)
         made = os.path.join(scratch, "image")
-        os.mkdir(made)
-        os.chmod(made, 0o755)
-        write(os.path.join(made, "kernel"), image)
-        write(os.path.join(made, "initrd"), initrd.make(modules))
-        squashfs.make(root, os.path.join(made, "root.squashfs"), epoch)
-        value = value_of(options, release, epoch, made)
-        write(os.path.join(made, manifest.NAME), canonical.write(value))
-        for name in (*manifest.FILES, manifest.NAME):
-            os.chmod(os.path.join(made, name), 0o644)
+        value = write_image(made, root, options, image, modules, epoch, release)
+        cost.look()
+        say(cost.text())
+        if options.test:
+            trial.run(made, value, options, say)
         os.rename(made, options.directory)
     return value

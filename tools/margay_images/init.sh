@@ -10,6 +10,7 @@
 #   margay.overlay=/dev/vdb   it lies on this disk, a scratch disk; one without a file system gets one (ext2)
 #   init=PATH                 what is started there; else /sbin/init
 #   margay.break              a shell before that
+#   margay.self-test          self_test.sh is started when the root has come up
 export PATH=/bin
 
 # A VM that waits for nobody tells its node by ending, and as one that failed: by a triple fault, which its node counts as a crash
@@ -29,6 +30,10 @@ word() {
 		case $w in "$1="*) value=${w#*=} ;; esac
 	done
 	echo "${value:-$2}"
+}
+
+is_there() {
+	case " $(cat /proc/cmdline) " in *" $1 "*) true ;; *) false ;; esac
 }
 
 # A driver makes its disk's node as it finds it, some time after it is loaded.
@@ -58,6 +63,21 @@ mount_upper() {
 	esac || die "margay.overlay=$where cannot be mounted"
 }
 
+# In the root's /run, which is new at each start. systemd takes it as it finds it.
+bring_self_test() {
+	mount -t tmpfs -o mode=755,nosuid,nodev run /root/run || die "the root has no /run"
+	mkdir -p /root/run/margay /root/run/systemd/system/multi-user.target.wants
+	cp /self-test /root/run/margay/self-test
+	cat >/root/run/systemd/system/margay-self-test.service <<-END
+		[Unit]
+		Description=How this image has come up
+		After=multi-user.target
+		[Service]
+		ExecStart=/bin/sh /run/margay/self-test
+	END
+	ln -s ../margay-self-test.service /root/run/systemd/system/multi-user.target.wants/
+}
+
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
@@ -74,7 +94,7 @@ mount_upper
 mkdir -p /upper/upper /upper/work
 mount -t overlay -o lowerdir=/lower,upperdir=/upper/upper,workdir=/upper/work overlay /root || die "no overlay over $root"
 
-if grep -q '\bmargay\.break\b' /proc/cmdline; then
+if is_there margay.break; then
 	echo "initrd: a shell; the root is in /root; exit goes on"
 	setsid cttyhack sh
 fi
@@ -87,6 +107,9 @@ done
 mount --bind /bin /root/proc
 chroot /root /proc/busybox test -x "$init" || die "the root has no program $init"
 umount /root/proc
+if is_there margay.self-test; then
+	bring_self_test
+fi
 for folder in proc sys dev; do
 	mount --move "/$folder" "/root/$folder"
 done

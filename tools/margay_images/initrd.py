@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""An image's initrd: init.sh, busybox, and the modules that it loads, in an archive that is not compressed.
+"""An image's initrd: init.sh, self_test.sh, busybox, and the modules that it loads, in an archive that is not compressed.
 
 Linux copies it instead of unpacking it, and a store, which compresses chunks itself, has what two versions share once.
 """
@@ -11,10 +11,12 @@ import subprocess
 from . import cpio
 from .errors import ImageError
 
-INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "init.sh")
+HERE = os.path.dirname(os.path.abspath(__file__))
+INIT = os.path.join(HERE, "init.sh")
+SELF_TEST = os.path.join(HERE, "self_test.sh")
 BUSYBOX = "/bin/busybox"
 # What init.sh calls, by name.
-APPLETS = ("cat", "chroot", "cttyhack", "grep", "head", "insmod", "mkdir", "mke2fs", "mount", "reboot", "setsid", "sh",
+APPLETS = ("cat", "chroot", "cp", "cttyhack", "head", "insmod", "ln", "mkdir", "mke2fs", "mount", "reboot", "setsid", "sh",
            "switch_root", "tr", "umount", "usleep", "wc")
 FOLDERS = ("dev", "lower", "proc", "root", "sys", "upper")
 
@@ -36,8 +38,10 @@ def busybox():
 
 def make(modules):
     """The archive; modules: [(name, bytes)] in the order in which they are loaded."""
-    with open(INIT, "rb") as f:
-        files = {"init": (stat.S_IFREG | 0o755, f.read()), "bin/busybox": (stat.S_IFREG | 0o755, busybox())}
+    files = {"bin/busybox": (stat.S_IFREG | 0o755, busybox())}
+    for name, path in (("init", INIT), ("self-test", SELF_TEST)):
+        with open(path, "rb") as f:
+            files[name] = (stat.S_IFREG | 0o755, f.read())
     files.update({"bin/" + applet: (stat.S_IFLNK | 0o777, b"busybox") for applet in APPLETS})
     files.update({folder: (stat.S_IFDIR | 0o755, b"") for folder in FOLDERS})
     files.update({"modules/%s.ko" % name: (stat.S_IFREG | 0o644, data) for name, data in modules})
