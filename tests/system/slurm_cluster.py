@@ -165,15 +165,17 @@ class Cluster:
         for node in self.nodes:
             for folder in "vms", "images":
                 names = os.listdir(self.path("nodes", node, folder)) if os.path.isdir(self.path("nodes", node, folder)) else []
-                found += ["%s: %s/%s" % (node, folder, name) for name in names if not name.startswith("image-")]
+                # Of the images' own files the slashes are so.
+                found += ["%s: %s/%s" % (node, folder, name) for name in names if "%" not in name]
         found += self.run("pgrep", "-fa", "[s]lurm_guest.py", status=None).splitlines()
         with open(self.path("munge.key"), "rb") as f:
             key = f.read()
         for top, _, names in os.walk(self.path("nodes")):
-            for name in names:
-                with open(os.path.join(top, name), "rb") as f:
-                    if key in f.read():
-                        found.append(os.path.join(top, name) + " has the munge key")
+            for path in (os.path.join(top, name) for name in names):
+                if os.path.isfile(path):
+                    with open(path, "rb") as f:
+                        if key in f.read():
+                            found.append(path + " has the munge key")
         return found
 
     def fault(self, node, name):

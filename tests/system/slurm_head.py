@@ -42,8 +42,8 @@ SchedulerParameters=sched_interval=2,sched_min_interval=200000
 # So that a test waits for a VM that has died as few seconds as Slurm allows; no site would.
 HURRY = "SlurmdTimeout=20\n"
 # What this site changes of the example: all that stands there but for `controller`, `vm` and the store.
-CHANGED = {"default_image": "debian13-mpi", "cpus": "2", "memory": "200", "images": "debian13-mpi rocky9 mpi raw large damaged",
-           "network": slurm_machines.NETWORK}
+CHANGED = {"default_image": "debian13-mpi", "cpus": "2", "memory": "200", "network": slurm_machines.NETWORK,
+           "images": "debian13-mpi rocky9 mpi handed raw large damaged"}
 ADDED = {"ssh": "/usr/bin/python3 -B %s/slurm_ssh.py" % HERE, "order_timeout": "100", "boot_timeout": "120", "stop_timeout": "2",
          "retry_wait": "2"}
 VM_FILE = "memory = 256M\ncpus = 2\ncmdline = quiet\n"
@@ -83,7 +83,16 @@ def before_it_is_typed():
     write(WORLD + "/slurmctld.log", "")
     shutil.chown(WORLD + "/slurmctld.log", "slurm")
     own("/var/lib/slurm/slurmctld", "slurm")
-    slurm_machines.store()
+    serve_store()
+
+
+def serve_store():
+    """By a web server, at http://head/images, which writes down what it is asked for."""
+    os.mkdir("/srv/images")
+    run("mount", "--bind", WORLD + "/store", "/srv/images")
+    with open(WORLD + "/web.log", "wb") as log:
+        subprocess.Popen([sys.executable, "-m", "http.server", "--directory", "/srv", "80"], stdin=subprocess.DEVNULL, stdout=log,
+                         stderr=log)
 
 
 def change_site_file(nodes):

@@ -59,12 +59,6 @@ def own_folders(name, nodes):
             f.write("10.7.0.%d %s\n10.7.0.%d %s-mgmt\n" % (11 + i, node, 101 + i, node))
 
 
-def store():
-    """Of images, as NFS has it."""
-    os.mkdir("/srv/images")
-    run("mount", "--bind", WORLD + "/store", "/srv/images")
-
-
 def own_devices():
     """So that /dev/log is ours: what the programs say is read there."""
     run("mount", "-t", "tmpfs", "none", "/run")

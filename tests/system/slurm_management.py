@@ -5,6 +5,7 @@ so, and is there. With it all goes that was started there, but not the node's co
 import os
 import signal
 import sys
+import time
 
 import slurm_machines
 import slurm_typed
@@ -14,10 +15,13 @@ def main(node, nodes):
     slurm_machines.own_folders(node + "-mgmt", nodes)
     # What is told to the compute VM shall be found there by whoever looks for it.
     slurm_machines.run("mount", "--bind", os.path.join(slurm_machines.WORLD, "nodes", node, "run"), "/run")
-    slurm_machines.store()
     slurm_machines.card("10.7.0.%d/24" % (101 + nodes.index(node)))
+    # The programs that run there find the model's `margay`, of their node.
+    os.environ.update(MODEL_NODE=node, PATH="%s/bin:%s" % (slurm_machines.WORLD, os.environ["PATH"]))
     for text in slurm_typed.blocks("management"):
         slurm_typed.run(text)
+    while not os.path.exists("/run/margay/images.sock"):
+        time.sleep(0.05)
     print("ready", flush=True)
     signal.pause()
 

@@ -49,28 +49,39 @@ def images():
     os.makedirs(path("images"), exist_ok=True)
     used = {name for vm in vms().values() for name in vm["names"]}
     found = []
-    for name in sorted(os.listdir(path("images"))):
-        with open(path("images", name), "rb") as f:
+    for name in sorted(file.replace("%", "/") for file in os.listdir(path("images"))):
+        with open(file_of(name), "rb") as f:
             data = f.read()
         found.append({"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest(), "used": name in used,
                       "boot": False})
     return found
 
 
-def image_put(source, name):
+def file_of(name):
+    """Names of images have slashes."""
+    return path("images", name.replace("/", "%"))
+
+
+def image_put(*words):
+    """[--sha256 HEX --size BYTES] - NAME"""
+    *options, source, name = words
     if not name or len(name) > NAME_MAX or not name.isprintable() or " " in name:
         raise Refused("expected a name of 1 to %d characters" % NAME_MAX)
-    assert source == "-"
+    assert source == "-" and options[::2] in ([], ["--sha256", "--size"])
+    if options and any((image["name"], image["sha256"]) == (name, options[1]) for image in images()):
+        return {"name": name, "size": int(options[3]), "sha256": options[1], "sent": False}
     data = sys.stdin.buffer.read()
+    if options and [hashlib.sha256(data).hexdigest(), str(len(data))] != options[1::2]:
+        raise Refused("its hash is another")
     if fault("full"):
         raise Refused("no room for an image of %d bytes" % len(data))
     os.makedirs(path("images"), exist_ok=True)
     there = [image for image in images() if image["name"] == name]
     if there and there[0]["sha256"] != hashlib.sha256(data).hexdigest():
         raise Refused("%s: has another content" % name)
-    with open(path("images", name), "wb") as f:
+    with open(file_of(name), "wb") as f:
         f.write(data)
-    return {"done": True}
+    return {"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest(), "sent": True}
 
 
 def image_rm(name):
@@ -79,7 +90,7 @@ def image_rm(name):
         raise Refused("%s: there is no such image" % name)
     if there[name]["used"]:
         raise Refused("%s: a VM's file names it" % name)
-    os.unlink(path("images", name))
+    os.unlink(file_of(name))
     return {"done": True}
 
 
@@ -149,7 +160,7 @@ def start(name):
         keep(vm)
         raise Refused("%s: not-started: CPU 1 does not answer" % name)
     disk = re.search(r"margay\.metadata=/dev/vd([a-d])", vm["cmdline"])[1]
-    image = path("images", vm["disks"]["abcd".index(disk)])
+    image = file_of(vm["disks"]["abcd".index(disk)])
     vm["pid"] = guest(image)
     vm["state"] = RUNNING
     keep(vm)

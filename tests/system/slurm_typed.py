@@ -29,7 +29,7 @@ for package; do
 done
 """
 SYSTEMCTL = r"""#!/bin/sh
-# systemctl enable --now UNIT, restart slurmctld
+# systemctl enable --now TIMER or SERVICE, restart slurmctld
 set -e
 units=/usr/lib/systemd/system
 value() { sed -n "s/^$1=//p" "$units/$unit.service"; }
@@ -38,6 +38,10 @@ case $* in
 	unit=${3%.timer}
 	[ -e "$units/$3" ]
 	runuser -u "$(value User)" -- $(value ExecStart)
+	;;
+'enable --now '*)
+	unit=$3
+	$(value ExecStart) >/run/$unit.log 2>&1 &
 	;;
 'restart slurmctld')
 	! [ -e /run/slurmctld.pid ] || kill "$(cat /run/slurmctld.pid)"

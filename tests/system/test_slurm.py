@@ -32,32 +32,36 @@ print(json.dumps(remote.send(config.read(), "n1", order)))
 """
 
 
+def push(folder, name, version="1", signed=True, **fields):
+    """Into the store of a cluster's folder."""
+    root = random.Random(name + version).randbytes(400_000)
+    value = image_stores.make_image(os.path.join(folder, "made", name + version), version, name=name, root=root, **fields)
+    image_stores.pushed(os.path.join(folder, "store"), value, os.path.join(folder, "key", "site.sec") if signed else None)
+
+
 def make_images(folder):
     """A store with signed images, and the key by which head and nodes believe them."""
     key = image_stores.Key(os.path.join(folder, "key"), "site")
     os.mkdir(os.path.join(folder, "keys"))
     shutil.copy(key.public, os.path.join(folder, "keys"))
-
-    def push(name, version="1", secret=key.secret, **fields):
-        directory = os.path.join(folder, "made", name + version)
-        value = image_stores.make_image(directory, version, name=name, root=(name + version).encode() * 50_000, **fields)
-        image_stores.pushed(os.path.join(folder, "store"), value, secret)
-
-    push("debian13-mpi")
-    push("rocky9")
-    push("mpi")
-    push("mpi", version="2", secret=None)
-    push("raw", secret=None)
-    push("large", needs={"memory_mib": 4096, "options": []})
-    push("damaged")
+    for name in "debian13-mpi", "rocky9", "mpi", "handed", "damaged":
+        push(folder, name)
+    push(folder, "mpi", version="2", signed=False)
+    push(folder, "raw", signed=False)
+    push(folder, "large", needs={"memory_mib": 4096, "options": []})
     damage(os.path.join(folder, "store"), "damaged", "1")
+
+
+def chunks_of(top, name, version):
+    """Of the root of an image."""
+    store = image_stores.store.Store(top).open()
+    return [chunk for chunk, _ in store.index(store.manifest(name, version)[0]["files"]["root.squashfs"])]
 
 
 def damage(top, name, version):
     """One byte of one chunk of the root, which no other image has."""
-    store = image_stores.store.Store(top).open()
-    chunk = store.index(store.manifest(name, version)[0]["files"]["root.squashfs"])[-1][0]
-    path = os.path.join(store.chunks, chunk[:4], chunk + ".cacnk")
+    chunk = chunks_of(top, name, version)[-1]
+    path = os.path.join(top, "chunks", chunk[:4], chunk + ".cacnk")
     with open(path, "rb") as f:
         data = bytearray(f.read())
     data[len(data) // 2] ^= 1
@@ -99,7 +103,7 @@ def test_what_users_type(cluster):
     typed = "\n".join(margay_pages.script("cluster-jobs", "user"))
     said = cluster.run("sh", "-e", "-c", typed, user=slurm_cluster.USER)
     job = int(re.search(r"^Submitted batch job (\d+)$", said, re.MULTILINE)[1])
-    assert set(re.findall(r"^n\d \S+ (\S+)$", said, re.MULTILINE)) == {"debian13-mpi,rocky9,mpi,raw,large,damaged"}, said
+    assert set(re.findall(r"^n\d \S+ (\S+)$", said, re.MULTILINE)) == {"debian13-mpi,rocky9,mpi,handed,raw,large,damaged"}, said
     assert cluster.wait_over(job, job + 1) == ["COMPLETED", "COMPLETED"]
     assert cluster.log("home/slurm-%d.out" % job) == "debian13-mpi:1" * 2 and cluster.job(job + 1)["Features"] == "rocky9"
 
@@ -164,6 +168,31 @@ def test_damaged_image_ends_its_job(cluster):
     assert cluster.wait_over(damaged, unsigned) == ["CANCELLED", "COMPLETED"]
     assert re.search(r"damaged:1: .*: damaged: ", cluster.comment(damaged))
     assert cluster.output(unsigned) == "mpi:1"
+
+
+def test_nodes_hand_images_on(cluster):
+    """Three nodes get an image that none has: the store's web server sends less than two of it."""
+    job = cluster.submit("srun cat /run/image", "-C", "handed", nodes=3)
+    assert cluster.wait_over(job) == ["COMPLETED"]
+    assert cluster.output(job) == "handed:1" * 3
+    chunks = chunks_of(cluster.path("store"), "handed", "1")
+    asked = re.findall(r'"GET /images/chunks/\w+/(\w+)\.cacnk HTTP/1\.\d" 200', cluster.log("web.log"))
+    sent = [chunk for chunk in asked if chunk in chunks]
+    assert set(sent) == set(chunks) and len(sent) < 2 * len(chunks), (len(sent), len(chunks))
+
+
+def test_older_version_is_refused(cluster):
+    """A node that has had version 2 of an image takes 1 only if the site's file says so: else the job ends, and says why."""
+    push(cluster.folder, "handed", version="2")
+    newer = cluster.submit("cat /run/image", "-C", "handed", "-w", "n1")
+    assert cluster.wait_over(newer) == ["COMPLETED"] and cluster.output(newer) == "handed:2"
+    image_stores.collected(cluster.path("store"), remove=[("handed", "2")])
+    older = cluster.submit("true", "-C", "handed", "-w", "n1")
+    assert cluster.wait_over(older) == ["CANCELLED"]
+    assert "handed:1 is older than 2, which this node has had" in cluster.comment(older)
+    cluster.run("sed", "-i", "s/^default_image/allow_downgrade = handed:1\\n&/", "/etc/margay/cluster.conf")
+    allowed = cluster.submit("cat /run/image", "-C", "handed", "-w", "n1")
+    assert cluster.wait_over(allowed) == ["COMPLETED"] and cluster.output(allowed) == "handed:1"
 
 
 def test_late_order_is_void(cluster):

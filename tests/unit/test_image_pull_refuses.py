@@ -45,11 +45,11 @@ class Case:
     def first_chunk(self, version="1", file="root.squashfs"):
         return self.opened.index(self.opened.manifest("mpi", version)[0]["files"][file])[0]
 
-    def refused(self, words, image="mpi:1", reached=0, **options):
-        """One line with these words, and no file was begun to be sent."""
+    def refused(self, words, image="mpi:1", reached=0, status=1, **options):
+        """One line with these words, and no file was begun to be sent. status: 3 where the image is not at fault."""
         with pytest.raises(ImageError, match=words) as raised:
             servers.pulled(self.config, image, **options)
-        assert "\n" not in str(raised.value)
+        assert "\n" not in str(raised.value) and raised.value.status == status
         assert sum(what == IMAGE for what, _ in self.node.asked) == reached, self.node.asked
         return str(raised.value)
 
@@ -227,7 +227,7 @@ def test_server_that_stalls(case, part, after):
     else:
         case.server.lies[part] = servers.stalls(min(after, 1) if part == "/versions" else after)
     case.config.timeout = 0.3
-    case.refused("stalls$|Timeout", "mpi")
+    case.refused("stalls$|Timeout", "mpi", status=3)
 
 
 @pytest.mark.parametrize("part", ["manifest.json", ".caibx", "/chunks/"])
@@ -236,7 +236,7 @@ def test_server_that_drips(case, part, monkeypatch):
     monkeypatch.setattr(fetch, "SLOWEST", 1 << 40)
     case.server.lies[part] = servers.drips
     case.config.timeout = 3
-    case.refused("stalls$")
+    case.refused("stalls$", status=3)
 
 
 @pytest.mark.parametrize("part", ["manifest.json", "minisig", ".caibx", "/chunks/"])
@@ -245,7 +245,7 @@ def test_server_that_drips(case, part, monkeypatch):
     (servers.has_no_end, "more than [0-9]+ bytes$")])
 def test_server_that_lies_about_sizes(case, part, lie, words):
     case.server.lies[part] = lie
-    case.refused(words)
+    case.refused(words, status=3 if lie is servers.says_more else 1)
     # What is too long was not read to its end.
     assert getattr(case.server, "endless", 0) < 32 << 20
 
@@ -255,14 +255,14 @@ def test_server_that_sends_elsewhere(case, tmp_path):
     inner = servers.Server(tmp_path)
     case.server.elsewhere = inner.url
     case.server.lies["manifest.json"] = servers.redirects
-    case.refused("the server says 302$")
+    case.refused("the server says 302$", status=3)
     assert not inner.asked
     inner.end()
 
 
 def test_server_that_is_not_there(case):
     case.server.end()
-    case.refused("cannot be reached: .*refused")
+    case.refused("cannot be reached: .*refused", status=3)
 
 
 @pytest.mark.parametrize("data", [b"", b"1\n../../etc\n", b"\xff\xff", b"x\n", b"1 2 /\n"])
@@ -280,10 +280,11 @@ def test_node_hashes_another(case, start, monkeypatch):
             return errno.EINVAL, b"its hash is another"
         return memory(what, text)
     monkeypatch.setenv("MARGAY_PORT", start(answer).path)
+    unpack = chunks.unpack
     monkeypatch.setattr("margay_images.put.chunks.unpack", lambda packed, size, where: bytes(size))
-    # The one function is used for what comes, too.
-    monkeypatch.setattr("margay_images.chunks.judge", lambda packed, name, size, where: None)
-    case.refused("^mpi/1/kernel: the node does not take it: its hash is another$")
+    # The one function is used for what comes, and to find whose fault it was, too.
+    monkeypatch.setattr("margay_images.chunks.judge", lambda packed, name, size, where: unpack(packed, size, where))
+    case.refused("^mpi/1/kernel: the node does not take it: its hash is another$", status=3)
     assert not memory.names
 
 

@@ -125,7 +125,7 @@ ORDER = {"format": 1, "order": "start", "generation": "a.1", "node": "n01", "job
 
 @pytest.mark.parametrize("change", (
     {"format": 2}, {"order": "dance"}, {"generation": ""}, {"image": "../x:1"}, {"image": "mpi"}, {"node": 5}, {"vm": "\0"},
-    {"munge_key": "A" * 9000}, {"grace": -1}, {"grace": True}))
+    {"munge_key": "A" * 9000}, {"grace": -1}, {"grace": True}, {"downgrade": 1}))
 def test_orders_refused(change):
     assert order.parse(order.write(ORDER))["image"] == "mpi:1"
     refused(order.parse, order.write({**ORDER, **change}))
@@ -134,7 +134,7 @@ def test_orders_refused(change):
 def test_vm_file_and_metadata():
     """The image's disk is vda, the metadata's vdb; the key stands in no VM file; the record is read back."""
     value = {**ORDER, "vm": "memory = 1G\ncmdline = quiet\ndisk = scratch:1G\n"}
-    text = vm_file.write(value, {"cmdline": "console=ttyS0"}, {"kernel": "k", "initrd": "i", "root.squashfs": "r", "metadata": "m"})
+    text = vm_file.write(value, "console=ttyS0", {"kernel": "k", "initrd": "i", "root.squashfs": "r", "metadata": "m"})
     assert vm_file.keys(text) and [pair for pair in vm_file.keys(text) if pair[0] in ("disk", "cmdline")] == [
         ("disk", "r"), ("disk", "m"), ("cmdline", "console=ttyS0 margay.metadata=/dev/vdb quiet"), ("disk", "scratch:1G")]
     assert value["munge_key"] not in text and vm_file.record(text)["job"] == "5.0"

@@ -9,7 +9,7 @@ import os
 import shutil
 
 from . import chunks, collect, durable, manifest, minisign, store
-from .errors import ImageError
+from .errors import ImageError, UnavailableError
 
 
 class Cache(store.Store):
@@ -102,8 +102,8 @@ class Cache(store.Store):
         while self.used() + needed > limit:
             image = self.oldest(kept)
             if image is None:
-                raise ImageError("%s:%s: %.1f MB do not fit into the cache: its limit is %.1f MB, and %.1f MB stay" %
-                                 (*kept, needed / 1e6, limit / 1e6, self.used() / 1e6))
+                raise UnavailableError("%s:%s: %.1f MB do not fit into the cache: its limit is %.1f MB, and %.1f MB stay" % (
+                    *kept, needed / 1e6, limit / 1e6, self.used() / 1e6))
             collect.collect(self, remove=[image])
             gone.append(image)
         return gone

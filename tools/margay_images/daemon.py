@@ -2,7 +2,8 @@
 """The process of a node that hands on what is in its cache, and pulls for those who ask at its socket: they find each other so.
 
 A request is one line of JSON, {image, prefix, allow_downgrade, cache_only}; the answers are lines, {"progress": ...} any number of
-times, then {"done": ...} or {"error": "..."}. Who goes away ends his pull.
+times, then {"done": ...}, or {"error": "...", "status": 1 or 3}, as errors.py
+has them. Who goes away ends his pull.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import json
 import os
 import socket
 
-from .errors import ImageError, reason
+from .errors import ImageError, UnavailableError, reason
 from .pull import Pull, Request
 
 LINE = 1 << 20
@@ -47,9 +48,9 @@ class Daemon:
                 done = await Pull(self.node, Request(**words), lambda progress: writer.write(line_of({"progress": progress}))).run()
             answer = {"done": done}
         except (ImageError, TypeError) as error:
-            answer = {"error": str(error)}
+            answer = {"error": str(error), "status": getattr(error, "status", ImageError.status)}
         except OSError as error:
-            answer = {"error": reason(error)}
+            answer = {"error": reason(error), "status": UnavailableError.status}
         writer.write(line_of(answer))
         await writer.drain()
 
@@ -81,6 +82,6 @@ def ask(path, words, tell):
                 if "done" in said:
                     return said["done"]
                 if "error" in said:
-                    raise ImageError(said["error"])
+                    raise (UnavailableError if said["status"] == UnavailableError.status else ImageError)(said["error"])
                 tell(said["progress"])
-    raise ImageError("%s: the process that pulls has ended" % path)
+    raise UnavailableError("%s: the process that pulls has ended" % path)

@@ -2,10 +2,28 @@
 """The one way in which anything about images fails: a line that an operator reads; and how a program ends with it."""
 
 import sys
+from contextlib import contextmanager
 
 
 class ImageError(Exception):
     """The text is one line: what is wrong, and of what."""
+
+    status = 1
+
+
+class UnavailableError(ImageError):
+    """Nothing is wrong with the image: here and now it cannot be had. At another time, or on another node, it may be."""
+
+    status = 3
+
+
+@contextmanager
+def of_this_machine():
+    """What is wrong here is so of no image."""
+    try:
+        yield
+    except ImageError as error:
+        raise UnavailableError(str(error)) from error
 
 
 def reason(error):

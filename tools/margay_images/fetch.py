@@ -6,7 +6,7 @@ import os
 
 import aiohttp
 
-from .errors import ImageError
+from .errors import ImageError, UnavailableError
 
 SLOWEST = 16 << 10  # bytes a second that an honest server has
 SAID = {404: "is not there", 403: "may not be read"}
@@ -16,7 +16,7 @@ class MissingError(ImageError):
     """The server says that there is no such file."""
 
 
-class BusyError(ImageError):
+class BusyError(UnavailableError):
     """A node has enough to do: it says 503."""
 
 
@@ -53,14 +53,14 @@ class Web:
             async with asyncio.timeout(seconds):
                 return await reading
         except asyncio.TimeoutError as error:
-            raise ImageError("%s: stalls" % url) from error
+            raise UnavailableError("%s: stalls" % url) from error
         except aiohttp.ClientConnectorError as error:
             why = os.strerror(error.os_error.errno) if (error.os_error.errno or 0) > 0 else error.os_error
-            raise ImageError("%s: cannot be reached: %s" % (url, why)) from error
+            raise UnavailableError("%s: cannot be reached: %s" % (url, why)) from error
         except aiohttp.ClientPayloadError as error:
-            raise ImageError("%s: ends before it is whole" % url) from error
+            raise UnavailableError("%s: ends before it is whole" % url) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ImageError("%s: %s" % (url, str(error).split("\n", maxsplit=1)[0] or type(error).__name__)) from error
+            raise UnavailableError("%s: %s" % (url, str(error).split("\n", maxsplit=1)[0] or type(error).__name__)) from error
 
     async def read(self, url, limit, patience, value=None):
         options = {"allow_redirects": False}
@@ -70,7 +70,7 @@ class Web:
             options["json"] = value
         async with self.session.request("GET" if value is None else "POST", url, **options) as answer:
             if answer.status != 200:
-                kind = {404: MissingError, 503: BusyError}.get(answer.status, ImageError)
+                kind = {404: MissingError, 503: BusyError}.get(answer.status, UnavailableError)
                 raise kind("%s: %s" % (url, SAID.get(answer.status, "the server says %d" % answer.status)))
             if (answer.content_length or 0) > limit:
                 raise ImageError("%s: %d bytes, where at most %d can be right" % (url, answer.content_length, limit))

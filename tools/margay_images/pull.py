@@ -7,7 +7,7 @@ import asyncio
 
 from . import chunks, index, manifest, minisign, put, serve, shared, store, version_order
 from .cache import Cache
-from .errors import ImageError
+from .errors import ImageError, UnavailableError, of_this_machine
 from .fetch import MissingError, Web
 from .seen import Seen
 from .transfer import Transfer
@@ -20,7 +20,8 @@ class Node:
 
     def __init__(self, config):
         self.config = config
-        self.cache = Cache(config.cache).open_or_create()
+        with of_this_machine():
+            self.cache = Cache(config.cache).open_or_create()
         self.seen = Seen(config.state)
         self.shared = shared.Shared(self.cache)
         self.server = serve.Server(self.cache, self.shared)
@@ -71,7 +72,7 @@ class Pull:
         """What has been done, for whoever asked for it."""
         with self.node.cache.pulling() as free:
             if not free:
-                raise ImageError("another pull is under way on this node")
+                raise UnavailableError("another pull is under way on this node")
             return await self.pull()
 
     async def pull(self):
@@ -85,7 +86,7 @@ class Pull:
         self.node.seen.note(value["name"], value["version"])
         return {"image": "%s:%s" % (value["name"], value["version"]), "size": sum(file["size"] for file in value["files"].values()),
                 "chunks": count, "new": self.new, "from_peers": self.came["peers"], "from_store": self.came["store"], "sent": sent,
-                "names": [] if self.request.cache_only else sorted(names.values())}
+                "cmdline": value["cmdline"], "names": [] if self.request.cache_only else sorted(names.values())}
 
     # The manifest
 

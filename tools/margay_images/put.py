@@ -8,7 +8,7 @@ import json
 import subprocess
 
 from . import chunks
-from .errors import ImageError
+from .errors import ImageError, UnavailableError
 
 
 def put(program, name, file, parts, top, replace):
@@ -18,7 +18,7 @@ def put(program, name, file, parts, top, replace):
     try:
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except OSError as error:
-        raise ImageError("%s cannot be run: %s: it is in Debian's package margay-tools" % (program, error.strerror)) from error
+        raise UnavailableError("%s cannot be run: %s: it is in the package margay-tools" % (program, error.strerror)) from error
     with child:
         try:
             for chunk, size in parts:
@@ -32,7 +32,21 @@ def put(program, name, file, parts, top, replace):
             child.kill()
             raise
         said = child.stdout.read()
-    return judged(name, child.returncode, said)
+    try:
+        return judged(name, child.returncode, said)
+    except UnavailableError:
+        if is_another(file, parts, top):
+            raise ImageError("%s: its chunks make another file than its manifest says" % name) from None
+        raise
+
+
+def is_another(file, parts, top):
+    """Looked for only when the node has refused it: hashing costs as much as sending."""
+    try:
+        return chunks.digest(top, parts) != file["sha256"]
+    except (ImageError, OSError):
+        # The cache's disk has changed since; a next pull finds that.
+        return False
 
 
 def judged(name, status, said):
@@ -42,5 +56,5 @@ def judged(name, status, said):
             return answer["sent"]
         text = answer["error"]["message"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ImageError("%s: margay image put ended with status %d" % (name, status)) from error
-    raise ImageError("%s: the node does not take it: %s" % (name, text))
+        raise UnavailableError("%s: margay image put ended with status %d" % (name, status)) from error
+    raise UnavailableError("%s: the node does not take it: %s" % (name, text))

@@ -8,7 +8,7 @@ import os
 import shutil
 
 from . import canonical, durable, manifest, minisign, store, trust, version_order
-from .errors import ImageError
+from .errors import ImageError, UnavailableError, of_this_machine
 from .fetch import MissingError
 
 KIND = "margay-seen"
@@ -24,7 +24,8 @@ class Seen:
 
     async def believed(self, folder, get):
         """Whom to believe after the newest list that this node has seen or get(path, limit) finds behind it."""
-        believed = store.Store(self.top).trust(folder)
+        with of_this_machine():
+            believed = store.Store(self.top).trust(folder)
         while True:
             where = "keys/%d/%s" % (believed.serial + 1, trust.FILE)
             try:
@@ -59,7 +60,7 @@ class Seen:
             return {}
         good = value.keys() == {"kind", "format", "newest"} and value["kind"] == KIND and isinstance(value["newest"], dict)
         if not good or not all(manifest.is_name(name) and manifest.is_version(newest) for name, newest in value["newest"].items()):
-            raise ImageError("%s: damaged: which versions this node has seen is not known" % path)
+            raise UnavailableError("%s: damaged: which versions this node has seen is not known" % path)
         return value["newest"]
 
     def check(self, name, version):

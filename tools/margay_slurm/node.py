@@ -10,7 +10,6 @@ from . import generation, local_node, metadata, node_images, order, vm_file
 from .errors import ClusterError, ImageFault, Late
 
 RUN = "/run/margay-node"
-STORE = "/srv/images"
 METADATA = "compute-metadata"
 ALIVE = ("running", "paused", "crashed", "changing", "waiting")
 LOCK_SECONDS = 100
@@ -74,17 +73,16 @@ def end(vm, grace=0):
         local_node.margay("image", "rm", METADATA)
 
 
-def start(value, vm, folder):
-    name, _, version = value["image"].partition(":")
+def start(value, vm):
     vm_file.check_grants(value["vm"], "the site's VM file")
-    manifest, files = node_images.bring(folder, None, name, version)
+    cmdline, files = node_images.bring(value["image"], value["downgrade"])
     end(vm)
     files["metadata"] = METADATA
     try:
         local_node.put(METADATA, [metadata.archive(value)])
         path = os.path.join(RUN, "compute.conf")
         with open(path, "w", encoding="utf-8") as f:
-            f.write(vm_file.write(value, manifest, files))
+            f.write(vm_file.write(value, cmdline, files))
         local_node.margay("create", path)
         local_node.margay("start", "--wait", vm_file.NAME)
     except ClusterError:
@@ -92,7 +90,7 @@ def start(value, vm, folder):
         raise
 
 
-def carry_out(value, folder=STORE):
+def carry_out(value):
     """The answer to an order."""
     if value["order"] == "list":
         vm, record = present()
@@ -105,7 +103,7 @@ def carry_out(value, folder=STORE):
         if value["order"] == "end":
             end(vm, value["grace"])
         else:
-            start(value, vm, folder)
+            start(value, vm)
     return {"done": True}
 
 

@@ -39,6 +39,8 @@ def parse(data):
     grace = value.setdefault("grace", 0)
     if type(grace) is not int or not 0 <= grace <= GRACE:
         raise ClusterError("an order whose grace is not to be understood")
+    if type(value.setdefault("downgrade", False)) is not bool:
+        raise ClusterError("an order whose downgrade is not to be understood")
     if value["order"] != "list":
         try:
             generation.parse(value["generation"])

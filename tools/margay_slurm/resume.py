@@ -59,9 +59,11 @@ class Resume:
     def order(self, node, job):
         group = self.config.group(node)
         name = wanted.image_of(job.features if job else "", group.images, self.config.default_image)
+        image = self.versions.newest(name)
         return {"format": order.FORMAT, "order": "start", "generation": self.own, "node": node, "job": job.run if job else "",
-                "image": self.versions.newest(name), "vm": self.granted(group), "controller": self.config.controller,
-                "address": address_of(group, node), "gateway": group.gateway, "munge_key": self.key}
+                "image": image, "downgrade": image in self.config.allow_downgrade.split(), "vm": self.granted(group),
+                "controller": self.config.controller, "address": address_of(group, node), "gateway": group.gateway,
+                "munge_key": self.key}
 
     def orders(self, nodes, of_node, jobs):
         """{node: order}. A job that cannot be has none."""

@@ -39,10 +39,10 @@ def check_grants(text, what):
         raise ClusterError("%s: memory is missing: the node does not guess it" % what)
 
 
-def write(order, manifest, files):
-    """The text of an order's VM; files are the names that the image's files, and the metadata, have on the node."""
+def write(order, cmdline, files):
+    """The text of an order's VM; cmdline is the image's; files are the names that its files, and the metadata, have on the node."""
     granted = [line for line in order["vm"].rstrip("\n").split("\n") if dict(keys(line)).keys().isdisjoint({"cmdline"})]
-    words = [manifest["cmdline"], "margay.metadata=/dev/vdb", *(value for key, value in keys(order["vm"]) if key == "cmdline")]
+    words = [cmdline, "margay.metadata=/dev/vdb", *(value for key, value in keys(order["vm"]) if key == "cmdline")]
     own = [RECORD + json.dumps({key: order[key] for key in RECORDED}, sort_keys=True),
            "name = " + NAME, "kernel = " + files["kernel"], "initrd = " + files["initrd"],
            "disk = " + files["root.squashfs"], "disk = " + files["metadata"], "cmdline = " + " ".join(filter(None, words))]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a node of a cluster makes of margay-image-pull's answers: whose fault it is that an image is not there. Pulls themselves are
+test_image_pull.py's, and those of jobs tests/system/test_slurm.py's."""
+
+import pytest
+
+from margay_slurm import node_images
+from margay_slurm.errors import ClusterError, ImageFault
+
+
+@pytest.fixture(name="answering")
+def fixture_answering(tmp_path, monkeypatch):
+    """answering(status, text): margay-image-pull does that, and keeps what it was asked for."""
+    program = tmp_path / "margay-image-pull"
+    monkeypatch.setenv("PATH", "%s:/usr/bin:/bin" % tmp_path)
+
+    def answering(status, text):
+        program.write_text("#!/bin/sh\necho \"$*\" >%s/asked\necho '%s'\nexit %d\n" % (tmp_path, text, status), encoding="ascii")
+        program.chmod(0o755)
+        return tmp_path / "asked"
+    return answering
+
+
+@pytest.mark.parametrize("downgrade, words", ((False, "--json mpi:2\n"), (True, "--json --allow-downgrade mpi:2\n")))
+def test_image_that_is_there(answering, downgrade, words):
+    asked = answering(0, '{"cmdline": "quiet", "names": ["mpi/2/initrd", "mpi/2/kernel", "mpi/2/root.squashfs"]}')
+    assert node_images.bring("mpi:2", downgrade) == ("quiet", {"initrd": "mpi/2/initrd", "kernel": "mpi/2/kernel",
+                                                               "root.squashfs": "mpi/2/root.squashfs"})
+    assert asked.read_text(encoding="ascii") == words
+
+
+@pytest.mark.parametrize("status, text, kind, said", (
+    (1, '{"error": {"status": 1, "message": "mpi:2: not signed"}}', ImageFault, "mpi:2: not signed"),
+    (1, '{"error": {"status": 1, "message": "http://x: damaged"}}', ImageFault, "mpi:2: http://x: damaged"),
+    (3, '{"error": {"status": 3, "message": "http://x: stalls"}}', ClusterError, "mpi:2: http://x: stalls"),
+    (0, "", ClusterError, "ended with status 0 and no answer"), (1, "no JSON", ClusterError, "ended with status 1 and no answer"),
+    (127, "", ClusterError, "ended with status 127 and no answer"), (1, "[]", ClusterError, "ended with status 1 and no answer"),
+    (0, '{"names": []}', ClusterError, "ended with status 0 and no answer")))
+def test_image_that_is_not_there(answering, status, text, kind, said):
+    """Only what is refused is the image's fault, and so ends the job; all else is the node's, whatever it is."""
+    answering(status, text)
+    with pytest.raises(ClusterError) as caught:
+        node_images.bring("mpi:2", False)
+    assert type(caught.value) is kind and str(caught.value).endswith(said)
+
+
+def test_without_the_program(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", "%s:/usr/bin:/bin" % tmp_path)
+    with pytest.raises(ClusterError) as caught:
+        node_images.bring("mpi:2", False)
+    assert type(caught.value) is ClusterError
