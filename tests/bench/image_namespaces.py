@@ -28,7 +28,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "tests", "unit")]
 
 import image_stores as stores  # noqa: E402
-from margay_images import node_config, pull, tracker_server  # noqa: E402
+from margay_images import node_config, pull, request, tracker_server  # noqa: E402
 
 STORE, NET = 1, "10.77"
 TIMEOUT_S = 120  # on a link that is far slower than a machine's, and a build host that is busy
@@ -161,7 +161,7 @@ def node_process(folder, keys, tracked, finished, ready):
         async with pull.Node(node_config.Config(path)) as node:
             await asyncio.to_thread(ready)
             began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF)
-            done = await pull.Pull(node, pull.Request("big:1", cache_only=True)).run()
+            done = await pull.Pull(node, request.Request("big:1", cache_only=True)).run()
             seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF)
             os.write(finished, b"x")
             await asyncio.to_thread(ready)

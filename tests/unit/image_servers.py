@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 
 import client_node
-from margay_images import node_config, pull
+from margay_images import node_config, pull, request
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -191,7 +191,7 @@ def config_of(*arguments, **values):
 
 
 async def pulled_by(node, image, tell=lambda progress: None, **words):
-    return await pull.Pull(node, pull.Request(image, **words), tell).run()
+    return await pull.Pull(node, request.Request(image, **words), tell).run()
 
 
 def pulled(config, image, **words):

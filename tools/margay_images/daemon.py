@@ -1,24 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The process of a node that hands on what is in its cache, and pulls for those who ask at its socket: they find each other so.
-
-A request is one line of JSON, {image, prefix, allow_downgrade, cache_only}; the answers are lines, {"progress": ...} any number of
-times, then {"done": ...}, or {"error": "...", "status": 1 or 3}, as errors.py
-has them. Who goes away ends his pull.
-"""
+"""The process of a node that hands on what is in its cache, and pulls for those who ask at its socket (request.py)."""
 
 import asyncio
 import json
 import os
-import socket
 
 from .errors import ImageError, UnavailableError, reason
-from .pull import Pull, Request
-
-LINE = 1 << 20
-
-
-def line_of(value):
-    return (json.dumps(value) + "\n").encode()
+from .pull import Pull
+from .request import LINE, Request, line_of
 
 
 class Daemon:
@@ -66,22 +55,3 @@ class Daemon:
             os.umask(mask)
         async with server:
             await server.serve_forever()
-
-
-def ask(path, words, tell):
-    """What the daemon has done; None: there is no daemon."""
-    with socket.socket(socket.AF_UNIX) as channel:
-        try:
-            channel.connect(path)
-        except (FileNotFoundError, ConnectionRefusedError):
-            return None
-        channel.sendall(line_of(words))
-        with channel.makefile("rb") as lines:
-            for line in lines:
-                said = json.loads(line)
-                if "done" in said:
-                    return said["done"]
-                if "error" in said:
-                    raise (UnavailableError if said["status"] == UnavailableError.status else ImageError)(said["error"])
-                tell(said["progress"])
-    raise UnavailableError("%s: the process that pulls has ended" % path)

@@ -12,8 +12,6 @@ from .fetch import MissingError, Web
 from .seen import Seen
 from .transfer import Transfer
 
-NODE_NAME = 63  # letters of an image's name in the node (VM_MODULE_MAX)
-
 
 class Node:
     """What a pull needs, and what is served: one process of a node has one of it."""
@@ -38,25 +36,6 @@ class Node:
 
     async def get(self, path, limit):
         return await self.web.get(self.config.store + path, limit)
-
-
-class Request:
-    """What is to be pulled. prefix: of the names in the node, which move then to the new contents; None: NAME/VERSION."""
-
-    def __init__(self, image, prefix=None, allow_downgrade=False, cache_only=False):
-        self.name, self.version = store.parse_image(image)
-        self.prefix, self.allow_downgrade, self.cache_only = prefix, allow_downgrade, cache_only
-        if prefix is not None and (not prefix or any(not "!" <= letter <= "~" for letter in prefix)):
-            raise ImageError("--prefix '%s': expected printable characters without blanks" % prefix)
-
-    def node_names(self, version):
-        """{file: its name in the node}"""
-        prefix = self.prefix or "%s/%s" % (self.name, version)
-        names = {file: "%s/%s" % (prefix, file) for file in manifest.FILES}
-        if not self.cache_only and max(map(len, names.values())) > NODE_NAME:
-            raise ImageError("%s:%s: its names in the node would be longer than %d letters: give a shorter one by --prefix" %
-                             (self.name, version, NODE_NAME))
-        return names
 
 
 class Pull:
