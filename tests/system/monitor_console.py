@@ -89,7 +89,8 @@ class Console:
 
     def end(self):
         """Stops what runs, and the node; the outcome."""
-        for name, state in [line.split()[:2] for line in self.answer("vm")]:
+        # Lines of the log that come meanwhile are no VMs.
+        for name, state in re.findall(r"^(\S+) +(\S+) +vCPUs ", "\n".join(self.answer("vm")), re.MULTILINE):
             if state in ("running", "paused"):
                 self.answer("vm stop " + name)
             self.settle(name)
