@@ -93,6 +93,11 @@ def test_installed_and_removed(packages, tmp_path):
         said = subprocess.run([str(root / "usr" / program), "--version"], env=nowhere, capture_output=True, text=True,
                               check=True).stdout
         assert said == "%s %s\n" % (os.path.basename(program), package_version(packages["margay-images"]))
+    # Root alone changes who may use margay, and a group that there is not would be nobody's.
+    rules = root / "etc/sudoers.d/margay"
+    assert rules.stat().st_mode & 0o777 == 0o440
+    groups = (root / "etc/group").read_text(encoding="ascii")
+    assert all("\n%s:" % group in "\n" + groups for group in ("margay-look", "margay-operate"))
     # The operator's own stay, at an upgrade and at the end.
     config = root / "etc/default/grub.d/margay.cfg"
     config.write_text('export GRUB_CMDLINE_MARGAY="console=com2"\n', encoding="ascii")
@@ -100,7 +105,7 @@ def test_installed_and_removed(packages, tmp_path):
     assert dpkg("--force-confold", "--install", packages["margay"]) == ["update-grub"]
     assert "com2" in config.read_text(encoding="ascii")
     assert dpkg("--remove", *packages) == ["update-grub"]
-    assert dpkg("--purge", "margay") == ["update-grub"]
+    assert dpkg("--purge", "margay", "margay-tools") == ["update-grub"]
     left = sorted(str(path.relative_to(root)) for path in root.rglob("*margay*") if "var/lib/dpkg" not in str(path))
     assert left == ["boot/margay"] and sorted((root / "boot/margay").iterdir()) == [root / "boot/margay/mine.conf"]
     assert (root / "boot/margay/mine.conf").exists()
