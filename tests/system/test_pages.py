@@ -155,11 +155,15 @@ def test_files(block, tmp_path):
     elif path.suffix == ".cfg":
         subprocess.run(["grub-script-check", path], check=True)
     else:
-        assert path.suffix in (".network", ".netdev")
-        read = configparser.ConfigParser(interpolation=None)
+        assert path.suffix in (".network", ".netdev", ".conf")
+        # A key that comes again adds to the one before.
+        read = configparser.ConfigParser(interpolation=None, strict=False)
         read.optionxform = str
         read.read(path)
-        assert set(read.sections()) <= {"Match", "NetDev", "Network"} and read.sections()[0] == "Match"
+        if path.suffix == ".conf":
+            assert read.sections() == ["Service"]
+        else:
+            assert set(read.sections()) <= {"Match", "NetDev", "Network"} and read.sections()[0] == "Match"
 
 
 # ---- what is typed in the tree ----------------------------------------------------------------------
