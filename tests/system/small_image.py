@@ -20,10 +20,10 @@ def package():
     return sorted(glob.glob(node.guest_file("linux-image-*.deb")))[-1]
 
 
-def add_kernel(root):
+def add_kernel(root, modules=MODULES):
     """Of the guest's package: its bzImage, and these modules."""
     patterns = ["./boot/vmlinuz-*", "./boot/config-*", "*/modules.builtin*", "*/modules.order",
-                *("*/%s.ko*" % name for name in MODULES)]
+                *("*/%s.ko*" % name for name in modules)]
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package()], stdout=subprocess.PIPE) as child:
         subprocess.run(["tar", "-C", root, "-x", "--wildcards", *patterns], stdin=child.stdout, check=True,
                        stderr=subprocess.DEVNULL)

@@ -81,8 +81,8 @@ def test_packages(tmp_path):
 @throwaway.ALLOWED
 def test_images(tmp_path):
     """images.md with a real Debian."""
-    links = "mkdir bin; ln -s %s %s bin/; PATH=$PWD/bin:$PATH" % tuple(
-        shlex.quote(os.path.join(node.TOP, "tools", name)) for name in ("margay-build", "margay-image-store"))
+    links = "mkdir bin; ln -s %s bin/; PATH=$PWD/bin:$PATH" % " ".join(
+        shlex.quote(os.path.join(node.TOP, "tools", name)) for name in ("margay-build", "margay-image-store", "margay-mpi-root"))
     text = "\n".join([links, *margay_pages.script("images", "images"), "margay-image-store verify /srv/images"])
     (tmp_path / "work").mkdir()
     said, status = throwaway.run(text, str(tmp_path), str(tmp_path / "work"), dict(os.environ), PATIENCE)
