@@ -29,7 +29,7 @@ OVERLAYS = {"ram": ("", ""), "scratch": ("margay.overlay=/dev/vdb", "disk = scra
 
 def make_archive(release, folder):
     """By the page's own lines, but for the release."""
-    text, = (block for block in commander.of_page("images", "sh", "images") if "mmdebstrap" in block)
+    text, = (block for block in commander.of_page("images", "sh", "images") if "bookworm debian.tar" in block)
     lines = re.search(r"^mmdebstrap (?:.*\\\n)*.*$", text, re.MULTILINE)[0]
     assert "bookworm debian.tar" in lines
     unit, = commander.of_page("images", "file", "host-keys.conf")

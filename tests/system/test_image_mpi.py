@@ -84,10 +84,11 @@ def test_the_recipe_refuses(tmp_path):
     """A system, and a root that lacks a program: a line, and nothing is removed."""
     root = tmp_path / "root"
     (root / "sbin").mkdir(parents=True)
-    (root / "sbin" / "init").write_text("x")
+    os.symlink("/lib/systemd/none", root / "sbin" / "init")
     for why in "is a system, of which this would leave little", "/bin/busybox: is missing":
         done = subprocess.run([RECIPE, root], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (1, "") and done.stderr.endswith(why + "\n") and (root / "sbin").exists()
+        assert [path.name for path in root.iterdir()] == ["sbin"]
         (root / "sbin" / "init").unlink(missing_ok=True)
 
 

@@ -9,7 +9,7 @@
 #   up: STATE, of systemd as `systemctl is-system-running` has it; how long that took; memory
 #   failed unit: UNIT      error: LINE OF THE JOURNAL      self-test: LINE OF THE IMAGE'S OWN
 #   end: good, or end: bad: WHY
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 TEST=/usr/lib/margay/self-test
 
 # At the level of what is critical, which "quiet" lets through. A record has at most 1 KiB.
@@ -62,7 +62,7 @@ own_test() {
 	fi
 	"$TEST" </dev/null >/run/margay/said 2>&1
 	status=$?
-	while read -r line; do say "self-test: $line"; done </run/margay/said
+	while read -r line || [ "$line" ]; do say "self-test: $line"; done </run/margay/said
 	[ "$status" = 0 ] || end_bad "$TEST: status $status"
 }
 
