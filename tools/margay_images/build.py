@@ -8,7 +8,8 @@ SOURCE_DATE_EPOCH, or else the newest time in the input.
 import os
 import tempfile
 
-from . import acls, canonical, effort, initrd, kernel, kernel_package, manifest, root_sources, secrets, squashfs, trial
+from . import (acls, canonical, effort, initrd, kernel, kernel_package, manifest, root_sources, secrets, slurm_vm, squashfs,
+               trial)
 from .errors import ImageError
 
 # Of a system that runs; in an image these folders are empty. /boot is the kernel's, which is beside the root.
@@ -100,6 +101,8 @@ def build(options, say):
         cost.look()
         check_root(root)
         wanted = kernel_package.install(root, options.kernel_package, scratch) if options.kernel_package else options.kernel
+        if options.slurm:
+            slurm_vm.put_in(root)
         release, image = kernel.choose(root, wanted)
         modules = kernel.Modules(root, release).for_start()
         epoch = epoch_of(root)
