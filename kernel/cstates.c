@@ -27,7 +27,8 @@ static struct spinlock lock; /* guards the next line, and all below it until tha
 static bool known;
 static struct cstates sets[SETS];
 static unsigned nr_sets;
-static u8 set_of[MADT_MAX_CPUS]; /* by their place in the MADT: 1 is the first one; 0: none is known */
+/* by their place in the MADT: 1 is the first one; 0: none is known */
+static u8 set_of[MADT_MAX_CPUS];
 
 /* Bits 7:4 of a hint are the C-state minus 1, bits 3:0 a substate; EDX has how many of these there are, by state. */
 static bool leaf5_knows(const struct cpuid_regs *leaf5, u64 hint)

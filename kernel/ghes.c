@@ -22,7 +22,8 @@
 
 static struct hest_info hest;
 static struct block_of {
-	volatile u8 *block, *ack;
+	volatile u8 *block;
+	volatile u8 *ack;
 	u32 size;
 } of[HEST_MAX];
 static unsigned count; /* constant after ghes_init() */
@@ -70,7 +71,8 @@ void ghes_init(void)
 
 /* What the blocks have held: sections, and of these how many with a page that is lost, and the last one. */
 struct sum {
-	unsigned sections, lost;
+	unsigned sections;
+	unsigned lost;
 	u64 page;
 	bool fatal;
 };

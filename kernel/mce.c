@@ -18,7 +18,8 @@
 #define FEATURE_CONTROL_LMCE BIT(20)
 #define CPUID_1_ECX_VMX BIT(5)
 #define SMCA_CONFIG 4
-#define SMCA_DESTAT 8 /* of a deferred error, which an error in STATUS does not hide; DEADDR follows */
+/* of a deferred error, which an error in STATUS does not hide; DEADDR follows */
+#define SMCA_DESTAT 8
 #define SMCA_CONFIG_ENABLE BIT(32)
 
 #define MCG_WHERE (MCG_STATUS_RIPV | MCG_STATUS_EIPV)
@@ -81,8 +82,10 @@ static bool is_news(enum mce_verdict verdict, const u64 *page)
 struct look {
 	bool taken;       /* in a machine check with this MCG_STATUS; */
 	u64 mcg_status;
-	bool core_is_vms; /* and all threads of the core were in one VM's guest mode: what they have used is that VM's */
-	u64 used;         /* found: for host_work's fault(); HOST_LOST_UNKNOWN: no page, or several */
+	/* and all threads of the core were in one VM's guest mode: what they have used is that VM's */
+	bool core_is_vms;
+	/* found: for host_work's fault(); HOST_LOST_UNKNOWN: no page, or several */
+	u64 used;
 };
 
 static enum mce_verdict judge(const struct mce_kind *kind, u64 status, const struct look *look)
@@ -171,7 +174,8 @@ static void enable_lmce(void)
 
 void mce_init_cpu(void)
 {
-	struct log_limit lines = { .burst = 256 }; /* more than there are banks: no guest runs yet */
+	/* more than there are banks: no guest runs yet */
+	struct log_limit lines = { .burst = 256 };
 	struct mce_kind kind;
 	u64 cap, value;
 

@@ -21,14 +21,17 @@ static PERCPU u32 not_done;           /* what mitigate= wants and the CPU cannot
 static void set_up(const struct mitigations *m)
 {
 	static const struct {
-		u32 flag, msr;
-		u64 set, clear;
+		u32 flag;
+		u32 msr;
+		u64 set;
+		u64 clear;
 	} registers[] = {
 		{ MIT_AUTO_IBRS, MSR_EFER, EFER_AUTOIBRS, 0 },
 		{ MIT_BP_SPEC_REDUCE, MSR_AMD_BP_CFG, BIT(4), 0 },
 		{ MIT_LFENCE, MSR_AMD_DE_CFG, BIT(1), 0 },
 		{ MIT_ZENBLEED, MSR_AMD_DE_CFG, BIT(9), 0 },
-		{ MIT_MCU_OPT, MSR_MCU_OPT_CTRL, 0, BIT(0) | BIT(4) }, /* RNGDS_MITG_DIS, GDS_MITG_DIS */
+		/* RNGDS_MITG_DIS, GDS_MITG_DIS */
+		{ MIT_MCU_OPT, MSR_MCU_OPT_CTRL, 0, BIT(0) | BIT(4) },
 	};
 	u64 value;
 

@@ -21,7 +21,8 @@
 #define NMI_SC_CLEAR_SERR BIT(2)
 #define NMI_SC_KEPT 0x03u /* timer gate and speaker */
 
-static PERCPU bool noted; /* an NMI was taken that nmi_look() has not yet looked into; the CPU and its NMI handler */
+/* an NMI was taken that nmi_look() has not yet looked into; the CPU and its NMI handler */
+static PERCPU bool noted;
 static PERCPU u64 stray;  /* NMIs without a cause that could still be seen */
 
 /* Do NMIs of devices come to it? */

@@ -10,7 +10,8 @@
 
 #include <margay/types.h>
 
-#define NMI_MESSAGE (~0u) /* no line: who asks sees to it that the NMI comes; with CONFIG_IOMMU or _DIRECT_INTERRUPTS */
+/* no line: who asks sees to it that the NMI comes; with CONFIG_IOMMU or _DIRECT_INTERRUPTS */
+#define NMI_MESSAGE (~0u)
 
 /* ---- kernel/cpu/nmi_devices.c ------------------------------------------------------------------- */
 

@@ -27,7 +27,8 @@
 
 /* A stack's bounds; 0 while it does not exist. */
 struct cpu_stack {
-	u64 bottom, top;
+	u64 bottom;
+	u64 top;
 };
 
 #define CPU_OWN_AT 512   /* as in margay.lds, which also sees to it that all fit */
@@ -40,22 +41,32 @@ struct cpu {
 	int node;                /* NUMA node, dense */
 	bool online;             /* running the work loop or about to */
 	bool looping;            /* past its boot code: what it is given begins by itself; atomic */
-	bool closed;             /* its local APIC is a guest's: IF stays 0, only NMIs wake it; only this CPU touches it */
-	u32 kick;                /* not 0: somebody wants this CPU to look; set by any, cleared by this CPU; atomic */
-	struct host_work *work;  /* current or next work item; atomic, owned by the CPU until it is NULL again */
+	/* its local APIC is a guest's: IF stays 0, only NMIs wake it; only this CPU touches it */
+	bool closed;
+	/* not 0: somebody wants this CPU to look; set by any, cleared by this CPU; atomic */
+	u32 kick;
+	/* current or next work item; atomic, owned by the CPU until it is NULL again */
+	struct host_work *work;
 	bool working;            /* inside an item's run(); only this CPU touches it */
-	s64 tsc_ahead;           /* of the boot CPU's TSC, as measured when it started; 0 where they are one clock */
+	/* of the boot CPU's TSC, as measured when it started; 0 where they are one clock */
+	s64 tsc_ahead;
 	struct host_timer *timers; /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
-	bool nmi_devices;        /* with CONSOLE_FOLLOWS: a device's NMIs come here, though it is not the boot CPU; atomic */
-	bool kick_due;           /* a kick's NMI is under way; set by any, cleared by the NMI handler; atomic */
-	bool nmi_foreign;        /* an NMI was taken that no kick had sent; this CPU and its NMI handler */
-	bool nmi_unclaimed;      /* the same, by the count of kicks, with MACHINE_CHECKS; this CPU and its NMI handler */
+	/* with CONSOLE_FOLLOWS: a device's NMIs come here, though it is not the boot CPU; atomic */
+	bool nmi_devices;
+	/* a kick's NMI is under way; set by any, cleared by the NMI handler; atomic */
+	bool kick_due;
+	/* an NMI was taken that no kick had sent; this CPU and its NMI handler */
+	bool nmi_foreign;
+	/* the same, by the count of kicks, with MACHINE_CHECKS; this CPU and its NMI handler */
+	bool nmi_unclaimed;
 	u64 nmi_expected;        /* TSC: nmi_expected(); atomic */
 	struct nmi_kicks {
 		u32 sent;        /* before each kick's NMI; set by any; atomic */
-		u32 come;        /* of these, or that will come no more; the NMI handler's, as the rest */
-		struct { u64 at; u32 sent; } mark[2]; /* how many were sent then: at the NMI before, and some time before */
+		/* of these, or that will come no more; the NMI handler's, as the rest */
+		u32 come;
+		/* how many were sent then: at the NMI before, and some time before */
+		struct { u64 at; u32 sent; } mark[2];
 	} kicks;
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */

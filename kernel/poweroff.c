@@ -116,7 +116,8 @@ void poweroff_init(void)
 static void wait_for_effect(void)
 {
 	for (unsigned i = 0; i < OBEY_POLLS; i++) {
-		inb(RESET_CONTROL_CF9); /* an access to the chipset takes about 1 us, a pause only some ns */
+		/* an access to the chipset takes about 1 us, a pause only some ns */
+		inb(RESET_CONTROL_CF9);
 		cpu_pause();
 	}
 }

@@ -26,7 +26,8 @@
 
 #define INIT_DELAY_US 10000 /* both of SDM vol. 3, 9.4.4.1 */
 #define STARTUP_DELAY_US 200
-#define ANSWER_TIMEOUT_US 2000000 /* far more than any CPU needs: an emulator shares its host's CPUs */
+/* far more than any CPU needs: an emulator shares its host's CPUs */
+#define ANSWER_TIMEOUT_US 2000000
 #define TSC_EXCHANGES 16
 #define TSC_CORRECTIONS 4
 

@@ -21,7 +21,8 @@
 /* Of sleep, from which on it is worth the deepest state: Intel's C6 pays off after 0.6 to 1 ms (Linux, intel_idle). */
 #define DEEP_MS 1
 
-static PERCPU struct host_work *next_work; /* what follows its item; atomic, set by any where it is NULL, cleared by its CPU */
+/* what follows its item; atomic, set by any where it is NULL, cleared by its CPU */
+static PERCPU struct host_work *next_work;
 
 static bool set_next(struct cpu *cpu, struct host_work *work)
 {

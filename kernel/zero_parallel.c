@@ -13,7 +13,8 @@
 
 struct job {
 	/* Each for any number of CPUs: its own, and those that are nobody's, given back as soon as they are somebody's. */
-	struct host_work own, lent;
+	struct host_work own;
+	struct host_work lent;
 	const struct host_extent *extent;
 	unsigned count;
 	u64 next[HOST_ZERO_MAX]; /* bytes of each extent that somebody does or has done; atomic */

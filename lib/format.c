@@ -10,7 +10,9 @@ struct output {
 
 /* One conversion specification. */
 struct spec {
-	bool left, zero, alt;
+	bool left;
+	bool zero;
+	bool alt;
 	int width;
 	int precision; /* -1: none */
 	bool is_long; /* long, long long and size_t are all 64 bits wide */

@@ -32,7 +32,8 @@ extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn
 						    int flags, void *data);
 extern void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(uint64_t id, void *data), void *data);
 
-struct byte_array { /* GLib's GByteArray */
+/* GLib's GByteArray */
+struct byte_array {
 	uint8_t *data;
 	unsigned len;
 };

@@ -17,12 +17,16 @@
 #define UNKNOWN "what it was built with is not known"
 
 /* How the kernel in a bzImage begins (Linux, lib/decompress.c), and what unpacks it. */
+/* clang-format off */
 static const struct {
-	const char *magic, *program;
+	const char *magic;
+	const char *program;
 } packers[] = {
-	{ "\x1f\x8b", "gzip" }, { "\xfd" "7zXZ", "xz" }, { "\x28\xb5\x2f\xfd", "zstd" }, { "\x02\x21\x4c\x18", "lz4" },
+	{ "\x1f\x8b", "gzip" }, { "\xfd" "7zXZ", "xz" }, { "\x28\xb5\x2f\xfd", "zstd" },
+	{ "\x02\x21\x4c\x18", "lz4" },
 	{ "BZh", "bzip2" }, { "\x89" "LZO", "lzop" }, { "\x5d", "xz" },
 };
+/* clang-format on */
 
 static void run(const char *program, int from, int to)
 {

@@ -6,10 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CHECK_IMAGE "/boot/margay/margay.elf" /* judged for, where no other is given and this one is there */
+/* judged for, where no other is given and this one is there */
+#define CHECK_IMAGE "/boot/margay/margay.elf"
 
 struct check_module {
-	const char *name, *path; /* path NULL: only its name is known */
+	/* path NULL: only its name is known */
+	const char *name;
+	const char *path;
 	char *data;              /* whoever reads it */
 	size_t size;
 };
@@ -17,9 +20,17 @@ struct check_module {
 struct check_options {
 	struct check_module *modules;
 	char **files;
-	unsigned nr_modules, nr_files;
-	const char *cmdline, *image; /* NULL: not given */
-	bool each, list, kernels, no_others, quiet;
+	unsigned nr_modules;
+	unsigned nr_files;
+	/* NULL: not given */
+	const char *cmdline;
+	const char *image;
+
+	bool each;
+	bool list;
+	bool kernels;
+	bool no_others;
+	bool quiet;
 };
 
 #define CHECK_GO_ON (-1)

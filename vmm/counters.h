@@ -5,7 +5,8 @@
 
 #include <margay/x86.h>
 
-struct counters { u8 general, fixed, amd; }; /* amd: of a core, which leaf 0xA does not tell */
+/* amd: of a core, which leaf 0xA does not tell */
+struct counters { u8 general; u8 fixed; u8 amd; };
 
 /*
  * By leaf 0xA (SDM vol. 3, 20.2): none before version 2, which has what decides about counting in one MSR. At most eight; the

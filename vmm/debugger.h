@@ -19,8 +19,11 @@ struct vcpu_debug {
 	bool step_wanted;
 	bool retired;     /* the instruction that is being stepped was emulated */
 	bool own;         /* the debug registers are the debugger's; these are the guest's: */
-	u64 dr[DEBUG_REGISTERS], dr6, dr7;
-	enum { STEP_NONE, STEP_ON, STEP_LANDING } step; /* RFLAGS.TF is ours; a breakpoint waits at an exception's handler */
+	u64 dr[DEBUG_REGISTERS];
+	u64 dr6;
+	u64 dr7;
+	/* RFLAGS.TF is ours; a breakpoint waits at an exception's handler */
+	enum { STEP_NONE, STEP_ON, STEP_LANDING } step;
 	bool guest_tf;    /* what it was */
 	bool loads_tf;    /* the instruction sets RFLAGS.TF itself */
 	u16 opcode;

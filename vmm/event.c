@@ -65,7 +65,8 @@ static void raise(struct vcpu *vcpu, u8 vector, bool has_error, u32 error)
 		}
 		if (doubles(e->vector, vector)) {
 			vector = VEC_DF;
-			has_error = hvm->get(vcpu, HVM_CR0) & CR0_PE; /* none in real mode: the entry would fail */
+			/* none in real mode: the entry would fail */
+			has_error = hvm->get(vcpu, HVM_CR0) & CR0_PE;
 			error = 0;
 		}
 	} else {

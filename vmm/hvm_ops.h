@@ -18,7 +18,8 @@ enum vmexit_reason {
 	VMEXIT_NMI,         /* a physical NMI was taken, or a machine check */
 	VMEXIT_IRQ_WINDOW,  /* the guest can take an interrupt now */
 	VMEXIT_NMI_WINDOW,  /* the guest can take an NMI now */
-	VMEXIT_EXCEPTION,   /* .exception; a machine check never: the backend hands it to the host */
+	/* .exception; a machine check never: the backend hands it to the host */
+	VMEXIT_EXCEPTION,
 	VMEXIT_CPUID,
 	VMEXIT_HLT,
 	VMEXIT_IO,          /* .io */
@@ -29,7 +30,8 @@ enum vmexit_reason {
 	VMEXIT_HYPERCALL,   /* VMCALL or VMMCALL */
 	VMEXIT_XSETBV,
 	VMEXIT_WBINVD,      /* WBINVD or INVD */
-	VMEXIT_VIRT_INSN,   /* an instruction of VMX or SVM itself, or another that is hidden: #UD */
+	/* an instruction of VMX or SVM itself, or another that is hidden: #UD */
+	VMEXIT_VIRT_INSN,
 	VMEXIT_MWAIT,       /* MONITOR or MWAIT, hidden from the guest: #UD */
 	VMEXIT_RDPMC,       /* the guest has no performance counters: #GP */
 	VMEXIT_TASK_SWITCH,
@@ -42,7 +44,8 @@ enum vmexit_reason {
 	VMEXIT_KICKED,      /* no exit: a kick came before the entry, which was left out */
 	VMEXIT_REASONS,
 	VMEXITS = VMEXIT_KICKED, /* those before it are exits */
-	VMEXIT_DONE = VMEXIT_REASONS /* the backend has dealt with it by itself (lean.h), and counted it */
+	/* the backend has dealt with it by itself (lean.h), and counted it */
+	VMEXIT_DONE = VMEXIT_REASONS
 };
 
 struct vmexit {
@@ -54,7 +57,8 @@ struct vmexit {
 			u8 vector;
 			bool has_error;
 			u32 error;
-			u64 qualification; /* #PF: CR2; #DB: new DR6 bits (VMX, on SVM they are in DR6), else 0 */
+			/* #PF: CR2; #DB: new DR6 bits (VMX, on SVM they are in DR6), else 0 */
+			u64 qualification;
 		} exception;
 		struct {
 			u16 port;
@@ -66,14 +70,16 @@ struct vmexit {
 		struct {
 			u8 cr;      /* 0, 3, 4, 8 */
 			bool write;
-			bool decoded; /* gpr is valid; else decode the instruction (SVM, but for MOV with decode assists) */
+			/* gpr is valid; else decode the instruction (SVM, but for MOV with decode assists) */
+			bool decoded;
 			u8 gpr;
 			enum { CR_MOV, CR_CLTS, CR_LMSW } kind;
 			u16 lmsw;
 		} cr;
 		struct {
 			gpa_t gpa;
-			bool write, exec;
+			bool write;
+			bool exec;
 			bool walk; /* while the CPU walked the guest's page tables */
 		} stage2;
 	};
@@ -95,7 +101,8 @@ struct hvm_event {
 
 /* Guest registers that run() keeps current in memory around every exit. */
 struct guest_regs {
-	u64 rip, rflags;
+	u64 rip;
+	u64 rflags;
 	u64 shadow; /* not 0 while STI or MOV SS blocks interrupts; 0 stored ends it */
 	u64 gpr[GPR_COUNT]; /* by encoding; the entry stubs index this array */
 };
@@ -103,11 +110,13 @@ static_assert(offsetof(struct guest_regs, gpr) == 24, "entry stubs (run.asm)");
 
 /* Everything else is read and written through get()/set(). */
 enum hvm_reg {
-	HVM_CR0, HVM_CR2, HVM_CR3, HVM_CR4, /* as the guest sees them */
+	/* as the guest sees them */
+	HVM_CR0, HVM_CR2, HVM_CR3, HVM_CR4,
 	HVM_EFER,
 	HVM_PAT,
 	HVM_DR6, HVM_DR7,
-	HVM_DR0, HVM_DR1, HVM_DR2, HVM_DR3, /* consecutive */
+	/* consecutive */
+	HVM_DR0, HVM_DR1, HVM_DR2, HVM_DR3,
 	HVM_SYSENTER_CS, HVM_SYSENTER_ESP, HVM_SYSENTER_EIP,
 	HVM_FS_BASE, HVM_GS_BASE, HVM_KERNEL_GS_BASE,
 	HVM_STAR, HVM_LSTAR, HVM_CSTAR, HVM_SFMASK, HVM_TSC_AUX,
@@ -117,7 +126,10 @@ enum hvm_reg {
 
 /* What decides how the guest's code and linear addresses are read, as get() and get_segment() tell it. */
 struct hvm_context {
-	u64 cr0, cr3, cr4, efer;
+	u64 cr0;
+	u64 cr3;
+	u64 cr4;
+	u64 efer;
 	u64 cs_base;
 	u32 cs_attr;
 	u8 cpl;
@@ -128,7 +140,11 @@ struct hvm_caps {
 	bool stage2_1g;      /* 1 GiB leaves */
 	u8 phys_bits;        /* GPA width that stage 2 can map */
 	bool insn_len;       /* exits carry the instruction length */
-	bool rdtscp, invpcid, xsaves, waitpkg; /* usable in the guest: CPUID policy */
+	/* usable in the guest: CPUID policy */
+	bool rdtscp;
+	bool invpcid;
+	bool xsaves;
+	bool waitpkg;
 	bool pcid;           /* CR4.PCIDE may be set by the guest */
 	bool counters;       /* performance counters can count for the guest alone */
 	u64 cr4_allowed;     /* CR4 bits that hardware lets a guest set */
@@ -138,8 +154,10 @@ struct hvm_caps {
 struct hvm_feature {
 	const char *backend; /* "VT-x", "SVM" */
 	const char *name;
-	const char *where;   /* the register and bit that say so, and what to do about it; valid during the call only */
-	bool there, required;
+	/* the register and bit that say so, and what to do about it; valid during the call only */
+	const char *where;
+	bool there;
+	bool required;
 };
 
 struct hvm_ops {

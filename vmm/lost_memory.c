@@ -15,7 +15,8 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 
-#define SAME_MS 1000 /* machine checks within that time may be one error's: each waits for the log */
+/* machine checks within that time may be one error's: each waits for the log */
+#define SAME_MS 1000
 
 static void drop(struct vcpu *vcpu, u64 page)
 {

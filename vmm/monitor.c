@@ -18,7 +18,8 @@
 #include "vmm/stage.h"
 #include "vmm/vm.h"
 
-#define LAST_WORDS 60 /* lines of a guest that ended badly: a panic of Linux has some 35 to 50, the reason first */
+/* lines of a guest that ended badly: a panic of Linux has some 35 to 50, the reason first */
+#define LAST_WORDS 60
 
 /* A boot says only what keeps it from running VMs. */
 static void tell_missing(const struct hvm_feature *f)

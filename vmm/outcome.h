@@ -13,11 +13,13 @@ struct slot;
 #define OUTCOME_NOT_STARTED "not-started"
 
 struct outcome {
-	const char *kind; /* as monitor_end_name() has it, or OUTCOME_NOT_STARTED; NULL: neither has been yet */
+	/* as monitor_end_name() has it, or OUTCOME_NOT_STARTED; NULL: neither has been yet */
+	const char *kind;
 	u32 status;       /* of an end by the debug-exit port */
 	u64 seconds;      /* when: since 1970-01-01 UTC */
 	unsigned line;    /* of its VM file, if that is what is wrong; else 0 */
-	char why[240];    /* the hypervisor's words: of what did not start, or did not end by its guest's will; else empty */
+	/* the hypervisor's words: of what did not start, or did not end by its guest's will; else empty */
+	char why[240];
 	char last[120];   /* what its guest said last on its console */
 };
 

@@ -16,7 +16,9 @@ struct vm_config;
 struct output_ring {
 	struct spinlock lock; /* guards head and what is in it */
 	u8 *data;             /* set once; NULL: nothing is kept */
-	u64 size, head;       /* bytes; how many were ever put in */
+	/* bytes; how many were ever put in */
+	u64 size;
+	u64 head;
 	const char *name;     /* the VM's */
 };
 extern struct output_ring output_rings[];

@@ -25,7 +25,8 @@ static int set_paused(struct vm *vm, bool paused)
 		u64 now = host_tsc();
 
 		vm->tsc_offset -= (s64)(now - vm->frozen_at);
-		vm->frozen_at = now; /* for a next pause that comes before any vCPU has left this one */
+		/* for a next pause that comes before any vCPU has left this one */
+		vm->frozen_at = now;
 	}
 	__atomic_store_n(&vm->paused, paused, __ATOMIC_RELEASE);
 	/* vCPUs that have not left the pause before do not settle by themselves. Nobody has a device's lock and comes here. */
@@ -55,7 +56,8 @@ void vcpu_stay_paused(struct vcpu *vcpu)
 	stages_pause(vm);
 	spin_lock(&vm->pause_lock);
 	vm->nr_paused++;
-	vm->frozen_at = host_tsc(); /* the last one's stays: it is not before any TSC that the guest has seen */
+	/* the last one's stays: it is not before any TSC that the guest has seen */
+	vm->frozen_at = host_tsc();
 	spin_unlock(&vm->pause_lock);
 	shootdown_leave(vcpu);
 	while (vcpu_paused(vcpu) && __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING) {

@@ -10,7 +10,8 @@
 #include <margay/types.h>
 
 #define PVCLOCK_TSC_STABLE BIT(0) /* flags: the same on all vCPUs, readable from user space */
-#define PVCLOCK_GUEST_STOPPED BIT(1) /* flags: the VM was paused; the guest's watchdogs forgive it and clear the bit */
+/* flags: the VM was paused; the guest's watchdogs forgive it and clear the bit */
+#define PVCLOCK_GUEST_STOPPED BIT(1)
 #define PVCLOCK_ENABLE BIT(0)     /* in the system time MSR */
 
 struct pvclock_time {
@@ -18,7 +19,8 @@ struct pvclock_time {
 	u32 pad0;
 	u64 tsc_timestamp; /* guest TSC at ... */
 	u64 system_time;   /* ... this many ns */
-	u32 mul;           /* ns = ((tsc - tsc_timestamp) << shift) * mul >> 32, a negative shift goes right */
+	/* ns = ((tsc - tsc_timestamp) << shift) * mul >> 32, a negative shift goes right */
+	u32 mul;
 	s8 shift;
 	u8 flags;
 	u8 pad[2];
@@ -27,7 +29,9 @@ static_assert(sizeof(struct pvclock_time) == 32 && offsetof(struct pvclock_time,
 
 struct pvclock_wall {
 	u32 version;
-	u32 sec, nsec; /* wall clock when system_time was 0 */
+	/* wall clock when system_time was 0 */
+	u32 sec;
+	u32 nsec;
 };
 static_assert(sizeof(struct pvclock_wall) == 12, "KVM ABI");
 

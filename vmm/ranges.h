@@ -53,25 +53,33 @@ void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
 #define VM_MAX_MSR 16
 
 struct pio_range {
-	u16 base, count;
+	u16 base;
+	u16 count;
 	const struct pio_ops *ops;
 	void *dev;
 };
 struct mmio_range {
-	u64 base, size;
+	u64 base;
+	u64 size;
 	const struct mmio_ops *ops;
 	void *dev;
 };
 struct msr_range {
-	u32 first, last; /* inclusive */
+	/* inclusive */
+	u32 first;
+	u32 last;
+
 	const struct msr_ops *ops;
 	void *dev;
 };
 
 struct vm_ranges {
-	unsigned nr_pio, nr_mmio, nr_msr;
+	unsigned nr_pio;
+	unsigned nr_mmio;
+	unsigned nr_msr;
 	struct pio_range pio[VM_MAX_PIO]; /* by port */
-	u8 pio_from[PIO_BLOCKS];  /* by block of ports: the first in pio that has one of it, or PIO_NONE */
+	/* by block of ports: the first in pio that has one of it, or PIO_NONE */
+	u8 pio_from[PIO_BLOCKS];
 	struct mmio_range *mmio;  /* the few, or pages with VM_MAX_MMIO */
 	struct mmio_range few[VM_FEW_MMIO];
 	struct msr_range msr[VM_MAX_MSR];

@@ -3,7 +3,8 @@
 #include "vmm/monitor.h"
 #include "vmm/slot.h"
 
-static unsigned nr_running, nr_ending; /* under monitor_lock; those that end the node or say that it is idle */
+/* under monitor_lock; those that end the node or say that it is idle */
+static unsigned nr_running, nr_ending;
 
 /* One running VM less, or one less who holds off the node's end. The last one ends the node. */
 void monitor_put_running(void)

@@ -31,30 +31,46 @@ struct slot {
 	enum vm_end last_end;
 	u32 last_status;          /* of VM_END_EXIT */
 	unsigned starts;
-	bool again;               /* its end is followed by a start, whatever on_end says; guarded by monitor_lock */
-	bool queued;              /* STARTED, but no CPU was free to do it; guarded by monitor_lock */
-	bool created, stays;      /* by the VM that commands; something of it lives on; guarded by monitor_lock */
-	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
-	u8 without;               /* what its Linux has shown to do without, LINUX_NO_CLOCK ...; dev/without_kvm.c's */
+	/* its end is followed by a start, whatever on_end says; guarded by monitor_lock */
+	bool again;
+	/* STARTED, but no CPU was free to do it; guarded by monitor_lock */
+	bool queued;
+	/* by the VM that commands; something of it lives on; guarded by monitor_lock */
+	bool created;
+	bool stays;
+	/* it is to end as soon as it has started again; guarded by monitor_lock */
+	bool stopped;
+	/* what its Linux has shown to do without, LINUX_NO_CLOCK ...; dev/without_kvm.c's */
+	u8 without;
 	u8 turn;                  /* start_functions.c's; guarded by monitor_lock */
-	bool lacks_memory;        /* its start has failed by what vm_keep_extents() has; place.c's, of who starts it */
-	u64 order;                /* the how manieth of those that were told to start, until it has its memory; 0: done; atomic */
+	/* its start has failed by what vm_keep_extents() has; place.c's, of who starts it */
+	bool lacks_memory;
+	/* the how manieth of those that were told to start, until it has its memory; 0: done; atomic */
+	u64 order;
 	struct restarts restarts;
-	u64 restart_at;           /* it is WAITING until then, host TSC; 0: for no time; guarded by monitor_lock */
-	struct host_work reaper, starter;
+	/* it is WAITING until then, host TSC; 0: for no time; guarded by monitor_lock */
+	u64 restart_at;
+	struct host_work reaper;
+	struct host_work starter;
 };
 
 extern struct spinlock monitor_lock;
 extern struct slot monitor_slots[MONITOR_MAX_VMS];
 extern unsigned monitor_nr_slots;
-extern unsigned monitor_busy, monitor_turn; /* CPUs that start a VM or take one down, guarded by monitor_lock; odd: the
-					     * monitor console has a command, with a slot's number perhaps; atomic */
+/*
+ * CPUs that start a VM or take one down, guarded by monitor_lock; odd: the monitor console has a
+ * command, with a slot's number perhaps; atomic
+ */
+extern unsigned monitor_busy, monitor_turn;
 /* Who keeps what became of VMs, before they are over: outcome.c in images with COMMANDER, which registers itself. */
 extern const struct monitor_witness {
-	void (*ended)(const struct slot *s);                        /* its last_end and last_status are known; not logged yet */
-	void (*not_started)(const struct slot *s, const char *why); /* why: the words; NULL: what has just been logged of it */
+	/* its last_end and last_status are known; not logged yet */
+	void (*ended)(const struct slot *s);
+	/* why: the words; NULL: what has just been logged of it */
+	void (*not_started)(const struct slot *s, const char *why);
 } *monitor_witness; /* NULL: nobody */
-extern bool monitor_booted; /* all VMs that could start at boot have been given their CPUs; the boot CPU's */
+/* all VMs that could start at boot have been given their CPUs; the boot CPU's */
+extern bool monitor_booted;
 
 /* Whoever holds one of these holds off the node's end; the last to put ends the node. */
 void monitor_get_running(void);

@@ -15,10 +15,12 @@ struct vm;
 
 /* As it is made, from the first to the last. It is unmade the other way round. */
 enum vm_stage_order {
-	STAGE_LINGER,   /* pci/pci_linger.c: functions that are reset still when the VM is no more */
+	/* pci/pci_linger.c: functions that are reset still when the VM is no more */
+	STAGE_LINGER,
 	STAGE_MODULES,  /* load/modules.c: what its VM file names is there */
 	STAGE_PLACE,    /* plan/place.c: its CPUs and its memory */
-	STAGE_KEEP,     /* pci/pci_linger.c: memory that such functions may write is not given back yet */
+	/* pci/pci_linger.c: memory that such functions may write is not given back yet */
+	STAGE_KEEP,
 	STAGE_TABLES,   /* memory/vm_memory.c: the second-level tables */
 	STAGE_RANGES,   /* ranges.c: pages for the ranges that its devices register */
 	STAGE_VCPUS,    /* vcpu.c */
@@ -92,13 +94,15 @@ enum vcpu_stage_order {
 	VCPU_LOST,        /* lost_memory.c: looks for what was lost before it began */
 	VCPU_INSPECT,     /* report/inspect.c: its last state, when it has died */
 	VCPU_DEVICES,     /* devices.c */
-	VCPU_TELEMETRY,   /* report/telemetry.c: the line of its exits, once nothing is counted any more */
+	/* report/telemetry.c: the line of its exits, once nothing is counted any more */
+	VCPU_TELEMETRY,
 	VCPU_STAGES
 };
 
 enum vcpu_event {
 	VCPU_ENTERS, /* its CPU is its VM's from now on; virtualization is still off there */
-	VCPU_STARTS, /* its backend state is as after power-on, its MSRs are open: before the first entry */
+	/* its backend state is as after power-on, its MSRs are open: before the first entry */
+	VCPU_STARTS,
 	VCPU_STOPS,  /* after the last; only where it has started */
 	VCPU_EVENTS
 };
@@ -117,7 +121,8 @@ void stages_vcpu(struct vcpu *vcpu, enum vcpu_event event);
 /* In this order, before an entry. */
 enum vcpu_look_order {
 	LOOK_LOST,          /* lost_memory.c: pages that the machine has lost leave the tables */
-	LOOK_PCI_WAIT,      /* pci/pci_wait.c: what its guest has asked of a function takes its time */
+	/* pci/pci_wait.c: what its guest has asked of a function takes its time */
+	LOOK_PCI_WAIT,
 	LOOK_MACHINE_CHECK, /* dev/machine_check.c: #MC, at the next entry */
 	LOOK_BUS_LOCK,      /* exit/bus_lock.c: it waits for its turn to slow down others */
 	LOOK_VIRTUAL,       /* pci/pci_virtual.c: work of devices that one exit did not finish */

@@ -26,7 +26,8 @@ bool monitor_has_functions(struct slot *s)
 
 static void start_all(void)
 {
-	static struct log_limit lines[MONITOR_MAX_VMS]; /* another guest may switch the functions on again and again */
+	/* another guest may switch the functions on again and again */
+	static struct log_limit lines[MONITOR_MAX_VMS];
 
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		struct slot *s = &monitor_slots[i];

@@ -83,7 +83,8 @@ static noinline bool look(struct vcpu *vcpu)
 	for (;;) {
 		/* Before anything is looked at that others may have stored: an exchange is a full barrier. */
 		if (unlikely(__atomic_load_n(vcpu->kick, __ATOMIC_RELAXED)) && host_cpu_kicked())
-			host_interrupt_window(); /* the kernel kicks itself when an NMI was more than a kick */
+			/* the kernel kicks itself when an NMI was more than a kick */
+			host_interrupt_window();
 		(void)__atomic_exchange_n(&vcpu->look, false, __ATOMIC_SEQ_CST);
 		if (!running(vcpu->vm))
 			return false;

@@ -20,7 +20,8 @@ struct guest_path {
 	struct hvm_context context;
 	u64 gva;
 	const u8 *page; /* NULL: none */
-	u8 levels, entry_size;
+	u8 levels;
+	u8 entry_size;
 	const void *entry[4]; /* in guest RAM */
 	u64 value[4];
 };
@@ -44,13 +45,18 @@ struct decoded {
 
 /* What a stage-2 exit says of the access of an instruction with one operand in memory. */
 struct exit_access {
-	bool valid, write;
+	bool valid;
+	bool write;
 	gpa_t gpa;
 };
 
 /* Its bank of machine checks: vmm/dev/machine_check.c. */
 struct vcpu_mce {
-	u64 mcg_status, mcg_ext_ctl, ctl, status, address;
+	u64 mcg_status;
+	u64 mcg_ext_ctl;
+	u64 ctl;
+	u64 status;
+	u64 address;
 };
 
 struct vcpu {
@@ -60,31 +66,39 @@ struct vcpu {
 	struct lapic *lapic;      /* vmm/dev/lapic.c's */
 	struct hvm_event event;   /* to inject at the next entry */
 	unsigned id;              /* 0-based within the VM */
-	u32 startup;              /* enum vcpu_startup (startup.h), atomic: INIT and SIPI from other vCPUs */
+	/* enum vcpu_startup (startup.h), atomic: INIT and SIPI from other vCPUs */
+	u32 startup;
 	bool look;                /* vcpu_look(); atomic */
-	u32 mitigations __aligned(16); /* MIT_: what its exits and entries do; 0 where its VM is trusted */
+	/* MIT_: what its exits and entries do; 0 where its VM is trusted */
+	u32 mitigations __aligned(16);
 	u32 spec_ctrl;            /* IA32_SPEC_CTRL in root mode, beside MIT_SPEC_CTRL; */
 	u32 guest_spec_ctrl;      /* the guest's, outside of it */
 	struct guest_regs regs;
 	u32 apic_id;
-	u64 apic_base;            /* MSR IA32_APIC_BASE, vmm/dev/lapic.c's; CPUID shows its bit EN */
+	/* MSR IA32_APIC_BASE, vmm/dev/lapic.c's; CPUID shows its bit EN */
+	u64 apic_base;
 	unsigned cpu;             /* host CPU that runs it */
-	const u32 *kick;          /* that CPU's kick word (host_cpu_kick_word()), from before the first entry */
-	u64 stage2_seen;          /* vmm/memory/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
+	/* that CPU's kick word (host_cpu_kick_word()), from before the first entry */
+	const u32 *kick;
+	/* vmm/memory/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
+	u64 stage2_seen;
 	/* What keeps it from its guest (stage.h: struct vcpu_look); together it is one word, which is 0 nearly always. */
 	union {
 		struct {
 			bool lost_pages;  /* of its VM there may be some: lost_memory.c; atomic */
-			bool pci_waits;   /* for a PCI function: pci_wait_go_on(). Only its CPU touches it, like the next two */
+			/* for a PCI function: pci_wait_go_on(). Only its CPU touches it, like the next two */
+			bool pci_waits;
 			bool mce_due;     /* #MC, at the next entry */
 			bool bus_locked;  /* not to be entered before exit_may_disturb() */
-			u32 unfinished;   /* virtual PCI functions with work left, bits by index, atomic: pci_virtual_again() */
+			/* virtual PCI functions with work left, bits by index, atomic: pci_virtual_again() */
+			u32 unfinished;
 		};
 		u64 reasons;
 	};
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
-	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */
+	/* breakpoints that the instruction in hand has met: emulate_watch() */
+	u8 watched;
 	u32 retries;              /* emulate_again() */
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
 	u64 xss;
@@ -101,11 +115,14 @@ struct vcpu {
 	struct decoded decoded[INSNS_DECODED];
 	struct exit_access access; /* valid while that instruction is carried out */
 	struct vcpu_debug debug;
-	bool live;                /* its CPU is the VM's: from its assignment until it has left; atomic */
+	/* its CPU is the VM's: from its assignment until it has left; atomic */
+	bool live;
 	bool in_guest;            /* between its entry and what each exit does first; atomic */
-	u64 lost_used;            /* host TSC: when it had a machine check for lost memory; 0: never; atomic */
+	/* host TSC: when it had a machine check for lost memory; 0: never; atomic */
+	u64 lost_used;
 	bool died;                /* it could not go on: vcpu_die(), and the watchdog */
-	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
+	/* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
+	void (*call)(struct vcpu *vcpu);
 	struct vcpu_stats stats;
 	struct host_work work;
 };

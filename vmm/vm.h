@@ -26,53 +26,78 @@ struct second_console { bool (*rx)(struct second_console *second, u8 byte); void
 struct vm {
 	/* What is used most comes first: a short displacement reaches it. */
 	unsigned id;
-	enum vm_end end, kept;    /* set once, by vm_end(); kept: by on_crash = dump, in place of an end */
+	/* set once, by vm_end(); kept: by on_crash = dump, in place of an end */
+	enum vm_end end;
+	enum vm_end kept;
+
 	const struct vm_config *config;
 	const struct intc_ops *intc;
 	void *ioapic;
 	struct vm_pci *pci;       /* its PCI functions; NULL: none */
-	struct pci_end *pci_end;  /* it is being taken down, and they are still being reset; NULL: they are not */
+	/* it is being taken down, and they are still being reset; NULL: they are not */
+	struct pci_end *pci_end;
 	struct host_console *console; /* the UART's; NULL: it has none */
-	unsigned nr_vcpus, nr_host_cpus, nr_extents, nr_devices, nr_stages;
+	unsigned nr_vcpus;
+	unsigned nr_host_cpus;
+	unsigned nr_extents;
+	unsigned nr_devices;
+	unsigned nr_stages;
 	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
-	bool paused;              /* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
-	bool asked;               /* its power button was pressed: a power-off is a stop then; atomic */
-	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
+	/* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
+	bool paused;
+	/* its power button was pressed: a power-off is a stop then; atomic */
+	bool asked;
+	/* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
+	bool wide_ids;
 	bool direct;              /* its vCPUs own their CPUs' local APICs: vm_direct() */
 	bool mwait;               /* they may sleep by MWAIT: vm_mwait() */
 	bool is_linux;            /* it is what was loaded */
-	bool told_rate, seeks_pit; /* its TSC's rate stands on its command line; it has looked for a PIT (without_kvm.c) */
-	unsigned kernel_facts;    /* what its kernel forbids that: DIRECT_MULTIBOOT ... (load/kernel_facts.c) */
+	/* its TSC's rate stands on its command line; it has looked for a PIT (without_kvm.c) */
+	bool told_rate;
+	bool seeks_pit;
+	/* what its kernel forbids that: DIRECT_MULTIBOOT ... (load/kernel_facts.c) */
+	unsigned kernel_facts;
 	const char *not_direct;   /* why interrupts = auto is not; NULL: it is, or nobody asked */
 	bool icrs_used;           /* one was open once: INIT and NMI may be its guest's; atomic */
-	u32 icrs_open;            /* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */
-	bool still_sends;         /* by an ICR of a CPU that was given up its guest might: vm_still_sends(); atomic */
-	bool quarantined;         /* a device may still write to its memory: that is not given back */
-	bool leaving;             /* somebody waits for its vCPUs to leave, and has it taken down; atomic */
+	/* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */
+	u32 icrs_open;
+	/* by an ICR of a CPU that was given up its guest might: vm_still_sends(); atomic */
+	bool still_sends;
+	/* a device may still write to its memory: that is not given back */
+	bool quarantined;
+	/* somebody waits for its vCPUs to leave, and has it taken down; atomic */
+	bool leaving;
 	bool abandoned;           /* lost_cpus.c has given up vCPUs */
 	unsigned ready;           /* vCPUs that are prepared; atomic */
 	s64 tsc_offset;
 	u64 started_at;           /* host TSC */
 	u64 stage2_count;         /* times that something was taken out of stage2; atomic */
-	u32 lost_seen;            /* lost pages (host_memory_lost()) that are out of stage2, if they were in it; atomic */
-	u64 lost_told;            /* those that the guest has been told of, bits by number; atomic */
+	/* lost pages (host_memory_lost()) that are out of stage2, if they were in it; atomic */
+	u32 lost_seen;
+	/* those that the guest has been told of, bits by number; atomic */
+	u64 lost_told;
 	char name[VM_NAME_MAX + 1];
 	struct vcpu **vcpus;      /* nr_host_cpus, place.h's like what follows them */
-	struct dma_windows *windows; /* what its guest adds to what it gives devices; NULL: nothing */
+	/* what its guest adds to what it gives devices; NULL: nothing */
+	struct dma_windows *windows;
 	u64 exit_status;          /* of VM_END_EXIT: BIT(32) | status; 0: none yet; atomic */
-	void (*entry_state)(struct vm *vm, struct vcpu *vcpu); /* the loader's: a reset vCPU 0 as the guest's entry wants it */
-	u64 own_bytes;            /* of the hypervisor's memory that it takes, its second-level tables included; atomic */
+	/* the loader's: a reset vCPU 0 as the guest's entry wants it */
+	void (*entry_state)(struct vm *vm, struct vcpu *vcpu);
+	/* of the hypervisor's memory that it takes, its second-level tables included; atomic */
+	u64 own_bytes;
 	/* Assigned to a CPU and not yet out of their loop; and, times this, those that have not begun, behind others. Atomic. */
 	u32 live_vcpus;
 #define VM_VCPU_BEHIND (IS_ENABLED(CONFIG_LOST_CPUS) ? 0x10000u : 0u)
 	u64 entry_rip;            /* where the loader wants vCPU 0 to start */
-	u64 entry_info;           /* what it is handed: boot_params (RSI), or multiboot information (EBX) */
+	/* what it is handed: boot_params (RSI), or multiboot information (EBX) */
+	u64 entry_info;
 	gpa_t rsdp;               /* guest ACPI root pointer */
 	struct spinlock stage2_lock; /* guards stage2 once vCPUs run: vm_stage2_lock() */
 	struct spinlock pause_lock; /* guards paused, the next two, and tsc_offset once vCPUs run */
 	unsigned nr_paused;       /* vCPUs that stay out of the guest */
 	u64 frozen_at;            /* host TSC when the last of these stopped */
-	void **device;            /* instance by registration index of struct vdev: as many as the image has of them */
+	/* instance by registration index of struct vdev: as many as the image has of them */
+	void **device;
 	struct log_limit lines;   /* of vm_log() */
 	/* Its part of the machine (place.h). */
 	u16 *host_cpu;            /* by vCPU */

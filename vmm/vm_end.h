@@ -20,8 +20,10 @@ enum vm_end {
 	VM_END_MACHINE_CHECK, /* it has used memory that the machine has lost */
 	VM_END_EXIT,         /* by the debug-exit port, with vm->exit_status */
 	VM_END_STOPPED,      /* by the operator */
-	VM_END_FAULT,        /* the IOMMU blocked a function of it, and its VM file wants that: only in images with IOMMU */
-	VM_END_ANEW,         /* its Linux is no guest of KVM's, and starts again as such a one: only in images with VM_TSC_ONLY */
+	/* the IOMMU blocked a function of it, and its VM file wants that: only in images with IOMMU */
+	VM_END_FAULT,
+	/* its Linux is no guest of KVM's, and starts again as such a one: only in images with VM_TSC_ONLY */
+	VM_END_ANEW,
 	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */
 };
 

@@ -13,7 +13,8 @@
 struct vm_parts {
 	struct vm vm;
 	struct stage2 stage2;     /* guarded by vm.stage2_lock once vCPUs run */
-	struct host_iommu *domain; /* what its PCI functions reach, guarded likewise; NULL: everything, or it has none */
+	/* what its PCI functions reach, guarded likewise; NULL: everything, or it has none */
+	struct host_iommu *domain;
 	struct gpa_map map;
 	struct cpuid_table cpuid;
 	struct mtrr_state mtrr;

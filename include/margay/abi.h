@@ -45,7 +45,9 @@
 
 /* What a device must be given for guest-physical [gpa, gpa + length): hpa and following. No two overlap, on either side. */
 struct margay_dma_window {
-	uint64_t gpa, hpa, length;
+	uint64_t gpa;
+	uint64_t hpa;
+	uint64_t length;
 };
 
 enum margay_dma { MARGAY_DMA_NONE, MARGAY_DMA_IDENTITY, MARGAY_DMA_WINDOW, MARGAY_DMA_IOMMU };

@@ -44,7 +44,8 @@ struct host_extent {
 /* A constraint record: what the caller needs of an extent. */
 struct host_extent_request {
 	u64 size;      /* bytes; rounded up to 4 KiB */
-	u64 align;     /* power of two; 0: 1 GiB where size >= 1 GiB and such a piece exists, else 2 MiB */
+	/* power of two; 0: 1 GiB where size >= 1 GiB and such a piece exists, else 2 MiB */
+	u64 align;
 	int node;      /* -1: any */
 	u64 min_addr;  /* lowest HPA allowed */
 	u64 max_addr;  /* highest HPA allowed, exclusive; 0: no limit */
@@ -156,12 +157,14 @@ enum host_fault {
 	HOST_NO_DEVICE,     /* device registers that are not there */
 	HOST_MACHINE_CHECK, /* the guest has used memory that the machine has lost */
 };
-#define HOST_LOST_UNKNOWN (~0ull) /* which page it was; else its address, with MCG_STATUS' RIPV and EIPV in bits 0 and 1 */
+/* which page it was; else its address, with MCG_STATUS' RIPV and EIPV in bits 0 and 1 */
+#define HOST_LOST_UNKNOWN (~0ull)
 
 struct host_work {
 	const char *name;
 	void (*run)(struct host_work *work);
-	bool (*nmi)(struct host_work *work); /* a closed CPU had one that nobody here has sent: its guest's? May be NULL */
+	/* a closed CPU had one that nobody here has sent: its guest's? May be NULL */
+	bool (*nmi)(struct host_work *work);
 	/* run() has met that, and goes on; NULL: panic. lost: of HOST_MACHINE_CHECK. */
 	void (*fault)(struct host_work *work, enum host_fault why, u64 lost);
 	/*

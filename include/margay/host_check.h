@@ -23,7 +23,9 @@ void host_dump(host_dump_item item);
 
 /* What the firmware described, and the IOMMUs say. */
 struct host_platform {
-	bool srat, slit;         /* NUMA nodes, their distances */
+	/* NUMA nodes, their distances */
+	bool srat;
+	bool slit;
 	bool ecam;               /* all of configuration space of PCI Express is reachable */
 	const char *iommu;       /* "VT-d", "AMD-Vi"; NULL: none */
 	unsigned iommus;

@@ -16,17 +16,21 @@
  * interrupt then, so that a timer which one of them arms is not the next one's to cancel.
  */
 struct host_console {
-	const char *name; /* in front of its lines while another has the foreground; at most HOST_CONSOLE_NAME characters */
+	/* in front of its lines while another has the foreground; at most HOST_CONSOLE_NAME characters */
+	const char *name;
 	void (*rx)(struct host_console *con, u8 byte);
-	void (*rx_break)(struct host_console *con); /* a BREAK on the line; NULL: it has no use for one */
+	/* a BREAK on the line; NULL: it has no use for one */
+	void (*rx_break)(struct host_console *con);
 	/* There is room again, after a short write; or host_console_ask() has asked. */
 	void (*tx_room)(struct host_console *con);
 	/* The kernel's own, from host_console_add() to host_console_remove(): */
 	struct host_console *next;
 	bool waits;    /* tx_room() is owed */
 	bool full;     /* for a write that was short */
-	bool cut;      /* another's line has cut an unfinished one in two; tx_room() follows, the user resets it */
-	u32 others;    /* others' lines while it had the foreground, modulo 2^32; may be read at any time */
+	/* another's line has cut an unfinished one in two; tx_room() follows, the user resets it */
+	bool cut;
+	/* others' lines while it had the foreground, modulo 2^32; may be read at any time */
+	u32 others;
 	u16 length;    /* of the line that it has begun in the background */
 	u8 line[HOST_CONSOLE_LINE];
 };

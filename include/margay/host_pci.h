@@ -33,7 +33,8 @@ unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max);
 void host_pci_open_way(unsigned index);
 
 /* What the way from function `index` to memory takes, of which its guest sees no bridge. */
-#define HOST_PCI_ATOMICS BIT(0) /* AtomicOps: all switches route them, and the root port completes them */
+/* AtomicOps: all switches route them, and the root port completes them */
+#define HOST_PCI_ATOMICS BIT(0)
 #define HOST_PCI_RELAXED BIT(1) /* relaxed ordering, without harm */
 unsigned host_pci_path(unsigned index);
 
@@ -43,13 +44,21 @@ unsigned host_pci_path(unsigned index);
  */
 struct host_pci_reset {
 	unsigned index;
-	bool decodes; /* the caller's, until it is over: what the function decoded before it decodes again */
-	u8 step, told;
-	bool obeys, by_bus, ltr;
+	/* the caller's, until it is over: what the function decoded before it decodes again */
+	bool decodes;
+	u8 step;
+	u8 told;
+	bool obeys;
+	bool by_bus;
+	bool ltr;
 	bool saved; /* link, decoding and header have been read, before whatever befell it since */
-	u16 link, decoding;
+	u16 link;
+	u16 decoding;
 	u32 header[16];
-	u64 begun, since, until; /* TSC */
+	/* TSC */
+	u64 begun;
+	u64 since;
+	u64 until;
 };
 
 void host_pci_reset_begin(struct host_pci_reset *r, unsigned index);
@@ -85,9 +94,18 @@ void host_mmio_write(volatile void *reg, unsigned size, u64 value);
 
 /* Vectors of one CPU, and the message that makes a device interrupt at the first; the data of the next is one more. */
 struct host_msi {
-	u16 cpu, unit, source, entry, entries; /* all but cpu: host_iommu_message()'s, entries of a unit; entries 0: none */
-	u8 first, count; /* count 0: none */
-	u32 address, data;
+	/* all but cpu: host_iommu_message()'s, entries of a unit; entries 0: none */
+	u16 cpu;
+	u16 unit;
+	u16 source;
+	u16 entry;
+	u16 entries;
+	/* count 0: none */
+	u8 first;
+	u8 count;
+
+	u32 address;
+	u32 data;
 };
 
 /*
@@ -162,7 +180,9 @@ const char *host_iommu_unfit(unsigned index);
 
 /* Whose functions they are. It stays until what is made for it is destroyed, or abandoned. */
 struct host_iommu_user {
-	const char *name, *mode; /* for lines; mode: how they reach memory */
+	/* for lines; mode: how they reach memory */
+	const char *name;
+	const char *mode;
 	/*
 	 * Function `index` was blocked. On the boot CPU, in a window, or where host_iommu_state() is called, and under a lock: it
 	 * just takes note. storm: there will be more of it until the function is no bus master any more. NULL: nobody wants to
@@ -198,7 +218,8 @@ void host_iommu_abandon(struct host_iommu *d);
 struct host_iommu_state {
 	unsigned domain;  /* 0: it reaches nothing */
 	const char *mode; /* its user's */
-	u64 dma, interrupts;
+	u64 dma;
+	u64 interrupts;
 };
 bool host_iommu_state(unsigned index, struct host_iommu_state *out);
 
@@ -206,7 +227,10 @@ bool host_iommu_state(unsigned index, struct host_iommu_state *out);
 bool host_iommu_wide(void);
 /* Entries that an IOMMU keeps for the messages of one function. */
 struct host_messages {
-	u16 unit, first, count; /* count 0: none, for nothing is remapped */
+	/* count 0: none, for nothing is remapped */
+	u16 unit;
+	u16 first;
+	u16 count;
 };
 
 /*

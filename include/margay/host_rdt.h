@@ -6,7 +6,9 @@
 #include <margay/types.h>
 
 struct host_rdt_wish {
-	unsigned ways, of;  /* so many ways of a cache that has that many: L3, or L2 where that is the last one; 0: as everybody */
+	/* so many ways of a cache that has that many: L3, or L2 where that is the last one; 0: as everybody */
+	unsigned ways;
+	unsigned of;
 	unsigned bandwidth; /* percent of the memory bandwidth; 0: as everybody */
 	unsigned gigabytes; /* GB/s, where it is divided by these */
 };
@@ -34,7 +36,9 @@ u32 host_rdt_cache(unsigned cpu);
 
 struct host_rdt_use {
 	u64 held;           /* bytes of the calling CPU's cache; HOST_RDT_UNKNOWN: not counted */
-	u64 traffic, local; /* between that cache and memory, and of it with this node's memory: bytes since `before`; or unknown */
+	/* between that cache and memory, and of it with this node's memory: bytes since `before`; or unknown */
+	u64 traffic;
+	u64 local;
 	u64 counts[2];      /* the counters of these, for the next call */
 };
 #define HOST_RDT_UNKNOWN (~0ull)

@@ -12,7 +12,9 @@
 
 /* Each word is a distance from itself. */
 struct mc_region {
-	s32 begin, end; /* end exclusive */
+	/* end exclusive */
+	s32 begin;
+	s32 end;
 	s32 resume;     /* where to go on, with the registers as they were */
 };
 

@@ -6,16 +6,20 @@
 #include <margay/types.h>
 
 /* At each exit, before the first RET and the first indirect branch, in this order: */
-#define MIT_SPEC_CTRL BIT(0)        /* the guest's IA32_SPEC_CTRL is kept, ours written unless equal; at the entry the guest's */
-#define MIT_SPEC_CTRL_ALWAYS BIT(1) /* beside MIT_SPEC_CTRL: also where equal: a write of IBRS covers what was before it */
+/* the guest's IA32_SPEC_CTRL is kept, ours written unless equal; at the entry the guest's */
+#define MIT_SPEC_CTRL BIT(0)
+/* beside MIT_SPEC_CTRL: also where equal: a write of IBRS covers what was before it */
+#define MIT_SPEC_CTRL_ALWAYS BIT(1)
 #define MIT_IBPB_EXIT BIT(2)        /* IA32_PRED_CMD.IBPB */
 #define MIT_RSB_ONE BIT(3)          /* one CALL that is not returned from, then LFENCE */
 #define MIT_RSB BIT(4)              /* 33 of them, then LFENCE */
-#define MIT_BHB BIT(5)              /* Intel's sequence that clears the branch history, the long one (for Alder Lake and later) */
+/* Intel's sequence that clears the branch history, the long one (for Alder Lake and later) */
+#define MIT_BHB BIT(5)
 /* In all of the image: */
 #define MIT_THUNKS BIT(6)           /* indirect branches by retpolines */
 /* Before each entry: */
-#define MIT_DIVIDER BIT(9)          /* a division of our own, whose quotient the guest may see for its own; none comes behind it */
+/* a division of our own, whose quotient the guest may see for its own; none comes behind it */
+#define MIT_DIVIDER BIT(9)
 /* Before each entry, last: */
 #define MIT_VERW BIT(7)
 #define MIT_L1D_FLUSH BIT(8)        /* IA32_FLUSH_CMD.L1D_FLUSH; does what VERW does, too */
@@ -23,7 +27,8 @@
 #define MIT_SWITCH (MIT_SPEC_CTRL | MIT_IBPB_EXIT | MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_DIVIDER | MIT_VERW | \
 		    MIT_L1D_FLUSH)
 /* In second-level tables: */
-#define MIT_SPLIT BIT(10)           /* leaves of more than 4 KiB are not executable, and split where the guest executes */
+/* leaves of more than 4 KiB are not executable, and split where the guest executes */
+#define MIT_SPLIT BIT(10)
 /* MIT_VERW for VMs that have PCI functions; vcpu->mitigations has it resolved. */
 #define MIT_VERW_DEVICES BIT(11)
 /* What IA32_SPEC_CTRL holds in root mode (struct mitigations has the value). */

@@ -33,7 +33,8 @@ static inline bool pci_same_address(const struct pci_address *a, const struct pc
 
 /* What a function is. */
 struct pci_id {
-	u16 vendor, device;
+	u16 vendor;
+	u16 device;
 	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
 };
 
@@ -79,24 +80,38 @@ struct pci_info {
 	struct pci_address address;
 	struct pci_id id;
 	u8 header_type;  /* 0 function, 1 bridge, 2 CardBus */
-	u8 secondary_bus, subordinate_bus; /* of a bridge */
-	struct pci_address group; /* the function that names its group: what an IOMMU cannot keep apart (ACS) */
+	/* of a bridge */
+	u8 secondary_bus;
+	u8 subordinate_bus;
+	/* the function that names its group: what an IOMMU cannot keep apart (ACS) */
+	struct pci_address group;
 	u8 pin;          /* 1-4: INTA-INTD; 0: none */
-	bool has_line, has_node; /* known; only in images with PASSTHROUGH */
+	/* known; only in images with PASSTHROUGH */
+	bool has_line;
+	bool has_node;
 	u32 line;        /* the I/O APICs' input (global system interrupt) that the pin leads to */
 	unsigned node;   /* of its root bus */
 	struct pci_bar bar[PCI_BARS];
-	unsigned msi, msix; /* vectors; 0: it has no such capability */
+	/* vectors; 0: it has no such capability */
+	unsigned msi;
+	unsigned msix;
+
 	bool pcie;
 	u8 type;         /* enum pcie_type, with pcie */
 	bool cut_off;    /* PCI Express, but offsets from 0x100 on cannot be reached */
-	bool flr, pm;    /* function level reset (PCIe or AF); power management */
+	/* function level reset (PCIe or AF); power management */
+	bool flr;
+	bool pm;
 	bool pm_reset;   /* D3hot resets it (No_Soft_Reset is 0) */
 	bool bus_reset;  /* so does its port, below which it is alone */
-	bool ats, pri, pasid, acs;
+	bool ats;
+	bool pri;
+	bool pasid;
+	bool acs;
 	unsigned vfs;    /* SR-IOV: virtual functions that it can have */
 	unsigned vfs_on; /* and has */
-	const char *problem; /* what keeps anyone from using it: a broken capability list, BARs that lie wrong; NULL: nothing */
+	/* what keeps anyone from using it: a broken capability list, BARs that lie wrong; NULL: nothing */
+	const char *problem;
 };
 
 #endif

@@ -23,17 +23,21 @@ enum pci_reg {
 	PCI_REG_COMMAND = 0x04,       /* 16 bits; status << 16 */
 	PCI_REG_STATUS = 0x06,
 	PCI_REG_CLASS = 0x08,         /* revision; class code << 8 */
-	PCI_REG_HEADER = 0x0c,        /* cache line size; latency timer << 8; header type << 16; BIST << 24 */
+	/* cache line size; latency timer << 8; header type << 16; BIST << 24 */
+	PCI_REG_HEADER = 0x0c,
 	PCI_REG_BAR = 0x10,           /* six, a bridge's two */
 	PCI_REG_BUSES = 0x18,         /* a bridge's: primary; secondary << 8; subordinate << 16 */
-	PCI_REG_BRIDGE_IO = 0x1c, PCI_REG_BRIDGE_IO_HIGH = 0x30, /* base, limit << 8; bits 31:16 of both: of ports */
-	PCI_REG_BRIDGE_MEMORY = 0x20, PCI_REG_BRIDGE_FETCH = 0x24, /* base; limit << 16: of memory; 64 bits: base, limit + 4, + 8 */
+	/* base, limit << 8; bits 31:16 of both: of ports */
+	PCI_REG_BRIDGE_IO = 0x1c, PCI_REG_BRIDGE_IO_HIGH = 0x30,
+	/* base; limit << 16: of memory; 64 bits: base, limit + 4, + 8 */
+	PCI_REG_BRIDGE_MEMORY = 0x20, PCI_REG_BRIDGE_FETCH = 0x24,
 	PCI_REG_CIS = 0x28,           /* CardBus */
 	PCI_REG_SUBSYSTEM = 0x2c,
 	PCI_REG_ROM = 0x30,
 	PCI_REG_CAPABILITIES = 0x34,  /* 8 bits */
 	PCI_REG_BRIDGE_ROM = 0x38,
-	PCI_REG_BRIDGE_CONTROL = 0x3e, PCI_BRIDGE_RESET = BIT(6), /* of its secondary bus */
+	/* of its secondary bus */
+	PCI_REG_BRIDGE_CONTROL = 0x3e, PCI_BRIDGE_RESET = BIT(6),
 	PCI_REG_INTERRUPT = 0x3c,     /* line; pin << 8 */
 	PCI_REG_INTERRUPT_PIN = 0x3d,
 	PCI_HEADER_END = 0x40, PCI_STANDARD_END = 0x100, PCI_EXTENDED_END = 0x1000,
@@ -113,7 +117,8 @@ enum {
 	PCI_EXP_DEVICE_CONTROL = 8, PCI_EXP_REPORTS = 0xf, PCI_EXP_RELAXED = BIT(4),
 	PCI_EXP_NO_SNOOP = BIT(11), PCI_EXP_START_FLR = BIT(15),
 	PCI_EXP_DEVICE_STATUS = 10, PCI_EXP_ERRORS = 0xf, /* cleared by writing ones */ PCI_EXP_PENDING = BIT(5),
-	PCI_EXP_LINK = 0x0c, PCI_EXP_LINK_TELLS = BIT(20), /* has the next */
+	/* has the next */
+	PCI_EXP_LINK = 0x0c, PCI_EXP_LINK_TELLS = BIT(20),
 	PCI_EXP_LINK_STATUS = 0x12, PCI_EXP_LINK_ACTIVE = BIT(13),
 	PCI_EXP_LINK_CONTROL = 0x10, PCI_EXP_DEVICE_CONTROL2 = 0x28, PCI_EXP_LINK_CONTROL2 = 0x30,
 };
@@ -152,10 +157,13 @@ enum {
 
 /* PCIe 9.3.3. */
 enum {
-	PCI_SRIOV_CONTROL = 0x08, PCI_SRIOV_ENABLE = BIT(0), PCI_SRIOV_MEMORY = BIT(3), /* they decode addresses */
-	PCI_SRIOV_VFS = 0x0c,         /* virtual functions that it has at first; that it can have << 16 */
+	/* they decode addresses */
+	PCI_SRIOV_CONTROL = 0x08, PCI_SRIOV_ENABLE = BIT(0), PCI_SRIOV_MEMORY = BIT(3),
+	/* virtual functions that it has at first; that it can have << 16 */
+	PCI_SRIOV_VFS = 0x0c,
 	PCI_SRIOV_NUM_VFS = 0x10,     /* 16 bits: that are on, with SRIOV_ENABLE */
-	PCI_SRIOV_OFFSET = 0x14,      /* of requester IDs: from its own to the first one's; stride << 16 */
+	/* of requester IDs: from its own to the first one's; stride << 16 */
+	PCI_SRIOV_OFFSET = 0x14,
 	PCI_SRIOV_DEVICE = 0x18,      /* their device ID << 16 */
 	PCI_SRIOV_PAGES = 0x1c,       /* sizes of pages that their BARs can have, 4 KiB << n */
 	PCI_SRIOV_PAGE = 0x20,        /* the one that they have */

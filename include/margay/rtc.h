@@ -17,7 +17,12 @@ enum cmos_reg { CMOS_SECOND = 0, CMOS_MINUTE = 2, CMOS_HOUR = 4, CMOS_WEEKDAY = 
 #define HOUR_PM BIT(7)
 
 struct rtc_registers {
-	u8 second, minute, hour, day, month, year;
+	u8 second;
+	u8 minute;
+	u8 hour;
+	u8 day;
+	u8 month;
+	u8 year;
 	u8 century;  /* only with has_century */
 	u8 status_b; /* bit 1: 24 hours, bit 2: binary */
 	bool has_century;
@@ -28,7 +33,14 @@ struct rtc_registers {
  * -EINVAL: not a date. Without a century register years 70-99 are 19xx.
  */
 int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds);
+
+struct rtc_date {
+	unsigned year;
+	unsigned month;
+	unsigned day;
+};
+
 /* Of the Gregorian calendar, so many days behind 1970-01-01. */
-struct rtc_date { unsigned year, month, day; } rtc_date(u64 days);
+struct rtc_date rtc_date(u64 days);
 
 #endif

@@ -14,7 +14,8 @@ struct spinlock {
 	union {
 		struct {
 			u16 next;  /* ticket that the next one who comes draws */
-			u16 owner; /* ticket whose turn it is; the same as next: nobody has the lock */
+			/* ticket whose turn it is; the same as next: nobody has the lock */
+			u16 owner;
 		};
 		u32 both;
 	};

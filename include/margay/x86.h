@@ -121,7 +121,8 @@ enum vector {
 /* DR6 and DR7 (SDM vol. 3, 18.2.3 and 18.2.4) */
 #define DR6_NONE 0xffff0ff0ull /* no condition was met */
 #define DR6_BS BIT(14)
-#define DR6_ACTIVE_LOW (BIT(16) | BIT(11)) /* RTM, BLD: 0 says that it was so; an exit's qualification says it by 1 */
+/* RTM, BLD: 0 says that it was so; an exit's qualification says it by 1 */
+#define DR6_ACTIVE_LOW (BIT(16) | BIT(11))
 /* What a #DB makes of it that met these conditions: B0-B3 are its own, the others only software clears (18.2.3). */
 static inline u64 dr6_after(u64 dr6, u64 met)
 {
@@ -258,7 +259,10 @@ enum memtype { MEMTYPE_UC = 0, MEMTYPE_WC = 1, MEMTYPE_WT = 4, MEMTYPE_WP = 5, M
 #define XCR0_TILEDATA BIT(18)
 
 struct cpuid_regs {
-	u32 eax, ebx, ecx, edx;
+	u32 eax;
+	u32 ebx;
+	u32 ecx;
+	u32 edx;
 };
 
 /* Machine checks (SDM vol. 3, 16.3; APM vol. 2, 9.3). */

@@ -15,8 +15,12 @@
 /* _HID and _UID of a device are two names, one behind the other in either order. */
 struct found {
 	struct aml_processor *out;
-	unsigned count, max;
-	struct aml_name of_hid, of_uid; /* the last device with ACPI0007, and with a number; n: 0: none yet */
+	unsigned count;
+	unsigned max;
+	/* the last device with ACPI0007, and with a number; n: 0: none yet */
+	struct aml_name of_hid;
+	struct aml_name of_uid;
+
 	u64 uid;
 };
 

@@ -13,7 +13,8 @@
 struct aml_processor {
 	struct aml_name path;
 	u32 uid; /* as in the MADT */
-	struct cstates states; /* all that firmware names; none: it has none, or they are no constant */
+	/* all that firmware names; none: it has none, or they are no constant */
+	struct cstates states;
 };
 
 /* Fills out[] with the first `max` of them, without C-states; returns how many there are. */

@@ -21,7 +21,8 @@ enum { IRQ_LOW = BIT(3), INTERRUPT_LOW = BIT(2) };
 
 struct roots {
 	struct aml_pci_root *out;
-	unsigned count, max;
+	unsigned count;
+	unsigned max;
 };
 
 static bool is_root_id(struct aml_span value)

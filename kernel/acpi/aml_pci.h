@@ -19,7 +19,8 @@ struct aml_pci_root {
 	bool present; /* surely: by a constant _STA, or as it has none */
 	bool has_proximity;
 	u32 proximity;
-	unsigned nr_windows; /* 0: unknown: its _CRS is no constant, broken, or has none, or too many */
+	/* 0: unknown: its _CRS is no constant, broken, or has none, or too many */
+	unsigned nr_windows;
 	struct aml_window window[AML_PCI_WINDOWS];
 };
 

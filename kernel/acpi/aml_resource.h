@@ -25,7 +25,8 @@ int aml_next_resource(struct aml_span *bytes, struct aml_resource *out);
 /* An address space descriptor (6.4.3.5): addresses first to last, as the CPU sees them. */
 struct aml_window {
 	enum aml_window_type { AML_WINDOW_MEMORY = 0, AML_WINDOW_IO = 1, AML_WINDOW_BUS = 2 } type;
-	u64 first, last;
+	u64 first;
+	u64 last;
 };
 
 /* False: the descriptor is another one, or has no addresses. */

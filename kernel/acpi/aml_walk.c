@@ -11,7 +11,8 @@
 #include <margay/string.h>
 
 #define WALK_DEPTH 12 /* scopes in scopes */
-#define PROCESSOR_BYTES 6 /* of a Processor, behind its name: its ID, and a register block's address and length */
+/* of a Processor, behind its name: its ID, and a register block's address and length */
+#define PROCESSOR_BYTES 6
 
 struct walk {
 	aml_visit fn;

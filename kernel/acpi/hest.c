@@ -12,20 +12,30 @@
 
 /* ACPI 6.4, 18.3.2.7 and 18.3.2.8. */
 struct generic {
-	u16 type, id, related;
-	u8 flags, enabled;
-	u32 records, sections, raw_size;
+	u16 type;
+	u16 id;
+	u16 related;
+	u8 flags;
+	u8 enabled;
+	u32 records;
+	u32 sections;
+	u32 raw_size;
 	struct acpi_gas pointer;
 	u8 notification[28];
 	u32 size;
 	struct acpi_gas ack; /* from here on GENERIC_V2 only */
-	u64 ack_kept, ack_set;
+	u64 ack_kept;
+	u64 ack_set;
 } __packed;
 static_assert(sizeof(struct generic) == 92 && offsetof(struct generic, ack) == 64, "ACPI 6.4, table 18-11");
 
 /* 18.3.2.7.1 */
 struct block {
-	u32 status, raw_at, raw_size, size, severity;
+	u32 status;
+	u32 raw_at;
+	u32 raw_size;
+	u32 size;
+	u32 severity;
 } __packed;
 #define BLOCK_STATUS 0xfu /* errors of whatever kind; above is how many */
 
@@ -33,7 +43,8 @@ struct section {
 	u8 type[16];
 	u32 severity;
 	u16 revision;
-	u8 valid, flags;
+	u8 valid;
+	u8 flags;
 	u32 size;
 	u8 fru[16];
 	char fru_text[20];
@@ -45,10 +56,14 @@ static_assert(sizeof(struct section) == 72, "ACPI 6.4, table 18-13");
 enum { RECOVERABLE, FATAL };
 
 /* Bytes of an entry: fixed, and for each bank in the byte that counts them (18.3.2.1 to 18.3.2.11). */
-static const struct { u8 size, per_bank, banks_at; } entries[] = {
-	[0] = { 40, 28, 32 }, [1] = { 48, 28, 44 }, [2] = { 20, 0, 0 }, [6] = { 48, 0, 0 }, [7] = { 44, 0, 0 }, [8] = { 56, 0, 0 },
-	[GENERIC] = { offsetof(struct generic, ack), 0, 0 }, [GENERIC_V2] = { sizeof(struct generic), 0, 0 }, [11] = { 48, 28, 44 },
+/* clang-format off */
+static const struct { u8 size; u8 per_bank; u8 banks_at; } entries[] = {
+	[0] = { 40, 28, 32 }, [1] = { 48, 28, 44 }, [2] = { 20, 0, 0 }, [6] = { 48, 0, 0 },
+	[7] = { 44, 0, 0 }, [8] = { 56, 0, 0 },
+	[GENERIC] = { offsetof(struct generic, ack), 0, 0 },
+	[GENERIC_V2] = { sizeof(struct generic), 0, 0 }, [11] = { 48, 28, 44 },
 };
+/* clang-format on */
 
 static bool in_memory(const struct acpi_gas *reg)
 {
@@ -112,16 +127,24 @@ static u64 field(const u8 *p, size_t size, unsigned at, unsigned bytes)
 
 /* What is said of a section, by the bits of its first 8 bytes that call it valid. */
 struct told {
-	u8 bit, at, bytes;
+	u8 bit;
+	u8 at;
+	u8 bytes;
 	const char *format;
 };
 #define MEMORY_ADDRESS 16
 #define MEMORY_ADDRESS_VALID BIT(1)
+/* clang-format off */
 static const struct told of_memory[] = {
-	{ 1, MEMORY_ADDRESS, 8, " address %#lx" }, { 3, 32, 2, " node %lu" }, { 4, 34, 2, " card %lu" },
-	{ 5, 36, 2, " module %lu" }, { 6, 38, 2, " bank %lu" }, { 7, 40, 2, " device %lu" }, { 8, 42, 2, " row %lu" },
-	{ 9, 44, 2, " column %lu" }, { 14, 72, 1, " kind %lu" }, { 17, 78, 2, " SMBIOS handle %#lx" },
+	{ 1, MEMORY_ADDRESS, 8, " address %#lx" }, { 3, 32, 2, " node %lu" },
+	{ 4, 34, 2, " card %lu" },
+	{ 5, 36, 2, " module %lu" }, { 6, 38, 2, " bank %lu" }, { 7, 40, 2, " device %lu" },
+	{ 8, 42, 2, " row %lu" },
+	{ 9, 44, 2, " column %lu" }, { 14, 72, 1, " kind %lu" },
+	{ 17, 78, 2, " SMBIOS handle %#lx" },
 };
+/* clang-format on */
+
 static const struct told of_processor[] = {
 	{ 2, 10, 1, " kind %lu" }, { 5, 13, 1, " level %lu" }, { 8, 152, 8, " APIC ID %lu" }, { 9, 160, 8, " address %#lx" },
 };
@@ -133,21 +156,27 @@ static const struct told of_pcie[] = {
 
 /* UEFI 2.9, N.2.2, N.2.4.1, N.2.4.2, N.2.5, N.2.7. */
 enum { MEMORY }; /* the first one */
+/* clang-format off */
 static const struct {
 	u8 type[16];
 	const char *name;
 	const struct told *told;
 	unsigned count;
 } kinds[] = {
-	{ { 0x14, 0x11, 0xbc, 0xa5, 0x64, 0x6f, 0xde, 0x4e, 0xb8, 0x63, 0x3e, 0x83, 0xed, 0x7c, 0x83, 0xb1 }, "memory",
+	{ { 0x14, 0x11, 0xbc, 0xa5, 0x64, 0x6f, 0xde, 0x4e, 0xb8, 0x63, 0x3e, 0x83, 0xed, 0x7c,
+		0x83, 0xb1 }, "memory",
 	  of_memory, ARRAY_SIZE(of_memory) },
-	{ { 0xad, 0xcc, 0x76, 0x98, 0xb4, 0x47, 0xdb, 0x4b, 0xb6, 0x5e, 0x16, 0xf1, 0x93, 0xc4, 0xf3, 0xdb }, "processor",
+	{ { 0xad, 0xcc, 0x76, 0x98, 0xb4, 0x47, 0xdb, 0x4b, 0xb6, 0x5e, 0x16, 0xf1, 0x93, 0xc4,
+		0xf3, 0xdb }, "processor",
 	  of_processor, ARRAY_SIZE(of_processor) },
-	{ { 0xb0, 0xa0, 0x3e, 0xdc, 0x44, 0xa1, 0x97, 0x47, 0xb9, 0x5b, 0x53, 0xfa, 0x24, 0x2b, 0x6e, 0x1d }, "processor",
+	{ { 0xb0, 0xa0, 0x3e, 0xdc, 0x44, 0xa1, 0x97, 0x47, 0xb9, 0x5b, 0x53, 0xfa, 0x24, 0x2b,
+		0x6e, 0x1d }, "processor",
 	  of_x86, ARRAY_SIZE(of_x86) },
-	{ { 0x54, 0xe9, 0x95, 0xd9, 0xc1, 0xbb, 0x0f, 0x43, 0xad, 0x91, 0xb4, 0x4d, 0xcb, 0x3c, 0x6f, 0x35 }, "PCIe",
+	{ { 0x54, 0xe9, 0x95, 0xd9, 0xc1, 0xbb, 0x0f, 0x43, 0xad, 0x91, 0xb4, 0x4d, 0xcb, 0x3c,
+		0x6f, 0x35 }, "PCIe",
 	  of_pcie, ARRAY_SIZE(of_pcie) },
 };
+/* clang-format on */
 
 static unsigned kind_of(const struct section *s)
 {

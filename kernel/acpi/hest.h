@@ -10,10 +10,17 @@
 
 #define HEST_MAX 64
 struct hest_info {
-	unsigned count, dropped; /* beyond HEST_MAX */
+	/* beyond HEST_MAX */
+	unsigned count;
+	unsigned dropped;
+
 	struct hest_source {
-		u64 pointer;     /* where the block's address stands, 8 bytes; in memory, as the next one */
-		u64 ack, ack_kept, ack_set; /* the register that is written behind a block, 8 bytes; 0: none */
+		/* where the block's address stands, 8 bytes; in memory, as the next one */
+		u64 pointer;
+		/* the register that is written behind a block, 8 bytes; 0: none */
+		u64 ack;
+		u64 ack_kept;
+		u64 ack_set;
 		u32 size;        /* of the block, at most */
 	} source[HEST_MAX];
 };

@@ -4,7 +4,8 @@
 
 #include <margay/string.h>
 
-#define IVHD_ENTRY_ACPI_HID 240 /* variable length: 22 bytes, then a unique ID of as many bytes as byte 21 says */
+/* variable length: 22 bytes, then a unique ID of as many bytes as byte 21 says */
+#define IVHD_ENTRY_ACPI_HID 240
 
 size_t ivrs_entry_length(const u8 *entry, size_t left)
 {

@@ -9,7 +9,9 @@
 #include <margay/types.h>
 
 struct s5_info {
-	u8 slp_typa, slp_typb; /* 3 bits each */
+	/* 3 bits each */
+	u8 slp_typa;
+	u8 slp_typb;
 };
 
 /* aml: the body of a DSDT or SSDT, without its header. True when a well-formed \_S5 was found. */

@@ -14,7 +14,8 @@
 struct efi_system_table {
 	u64 signature;
 	u8 unused[96];
-	u64 count, tables;
+	u64 count;
+	u64 tables;
 } __packed;
 static_assert(sizeof(struct efi_system_table) == 120, "EFI system table");
 #define EFI_SIGNATURE 0x5453595320494249ull /* "IBI SYST" */

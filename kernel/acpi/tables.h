@@ -97,7 +97,8 @@ struct srat_info {
 	} cpu[SRAT_MAX_CPUS];
 	unsigned nr_memory;
 	struct srat_memory {
-		u64 base, size;
+		u64 base;
+		u64 size;
 		u32 domain;
 	} memory[SRAT_MAX_MEMORY];
 };
@@ -118,7 +119,9 @@ struct mcfg_info {
 	struct mcfg_entry {
 		u64 base; /* of bus 0 */
 		u16 segment;
-		u8 bus_start, bus_end; /* inclusive */
+		/* inclusive */
+		u8 bus_start;
+		u8 bus_end;
 	} entry[MCFG_MAX];
 };
 const char *mcfg_read(const void *table, size_t size, struct mcfg_info *out);
@@ -131,8 +134,11 @@ struct fadt_info {
 	u64 dsdt;   /* physical */
 	u32 smi_cmd;
 	u8 acpi_enable;
-	struct acpi_gas pm1a_cnt, pm1b_cnt, pm_tmr;
-	struct acpi_gas sleep_control, sleep_status;
+	struct acpi_gas pm1a_cnt;
+	struct acpi_gas pm1b_cnt;
+	struct acpi_gas pm_tmr;
+	struct acpi_gas sleep_control;
+	struct acpi_gas sleep_status;
 	struct acpi_gas reset_reg;
 	u8 reset_value;
 };
@@ -156,7 +162,9 @@ struct dmar_scope {
 	u8 start_bus;
 	u8 depth;
 	struct acpi_dmar_path path[DMAR_MAX_PATH];
-	u16 first, last; /* those below: requester IDs */
+	/* those below: requester IDs */
+	u16 first;
+	u16 last;
 	u8 settings;     /* ACPI_IVHD_SETTINGS */
 };
 /* As in struct acpi_dmar_scope; the last two are no table's, but what kernel/iommu/ivrs_units.c makes of an IVRS. */
@@ -168,14 +176,19 @@ struct dmar_unit {
 	u64 base;    /* DRHD: registers; RMRR: first byte */
 	u64 limit;   /* RMRR: last byte */
 	u32 domain;  /* DRHD: proximity, as a RHSA says; ~0: none does */
-	unsigned first_scope, nr_scopes;
-	u16 function; /* of an IVRS: the unit's own requester ID; its links by IVHD flags; settings of all that it has */
-	u8 hints, settings;
+	unsigned first_scope;
+	unsigned nr_scopes;
+	/* of an IVRS: the unit's own requester ID; its links by IVHD flags; settings of all that it has */
+	u16 function;
+	u8 hints;
+	u8 settings;
 };
 struct dmar_info {
 	u8 address_width; /* bits */
 	u8 flags;
-	unsigned nr_units, lost; /* lost: DRHDs for which there is no room here */
+	/* lost: DRHDs for which there is no room here */
+	unsigned nr_units;
+	unsigned lost;
 	struct dmar_unit unit[DMAR_MAX_STRUCTURES]; /* DRHDs are all below DMAR_MAX_UNITS */
 	unsigned nr_scopes;
 	struct dmar_scope scope[DMAR_MAX_SCOPES];
@@ -189,18 +202,28 @@ struct ivrs_info {
 	u32 iv_info;
 	unsigned nr_iommus; /* one per IOMMU: of its blocks the one with the highest type */
 	struct ivrs_iommu {
-		u8 type, flags;
-		u16 device_id, capability, segment;
+		u8 type;
+		u8 flags;
+		u16 device_id;
+		u16 capability;
+		u16 segment;
 		u64 base;
 		u64 efr; /* types 11h and 40h, else 0 */
-		u32 entries_offset, entries_size; /* device entries, within the table; their lengths are checked */
+		/* device entries, within the table; their lengths are checked */
+		u32 entries_offset;
+		u32 entries_size;
 	} iommu[IVRS_MAX_IOMMUS];
 	unsigned nr_memory;
 	struct ivrs_memory {
-		u8 type, flags;
-		u16 first, last; /* device IDs */
+		u8 type;
+		u8 flags;
+		/* device IDs */
+		u16 first;
+		u16 last;
+
 		u16 segment;
-		u64 base, size;
+		u64 base;
+		u64 size;
 	} memory[IVRS_MAX_MEMORY];
 };
 const char *ivrs_read(const void *table, size_t size, struct ivrs_info *out);

@@ -15,7 +15,10 @@ static inline s32 acpi_uart_irq(u32 irq)
 }
 
 struct acpi_uart {
-	bool mmio, wide; /* wide: registers of 32 bits */
+	/* wide: registers of 32 bits */
+	bool mmio;
+	bool wide;
+
 	u64 address;
 	s32 irq;         /* an ISA interrupt, from 16 on an I/O APIC's input; -1: not said */
 	u32 baud;        /* 0: not said */

@@ -24,7 +24,8 @@ enum mb2_tag {
 };
 
 struct mb2_header {
-	u32 total_size, reserved;
+	u32 total_size;
+	u32 reserved;
 } __packed;
 static_assert(sizeof(struct mb2_header) == 8, "Multiboot2 information header");
 
@@ -36,26 +37,34 @@ static_assert(sizeof(struct mb2_tag_header) == 8, "Multiboot2 tag");
 
 struct mb2_mmap {
 	struct mb2_tag_header tag;
-	u32 entry_size, entry_version;
+	u32 entry_size;
+	u32 entry_version;
 } __packed;
 static_assert(sizeof(struct mb2_mmap) == 16, "Multiboot2 memory map");
 
 struct mb2_mmap_entry {
-	u64 base, length;
-	u32 type, reserved;
+	u64 base;
+	u64 length;
+	u32 type;
+	u32 reserved;
 } __packed;
 static_assert(sizeof(struct mb2_mmap_entry) == 24, "Multiboot2 memory map entry");
 
 struct mb2_module {
 	struct mb2_tag_header tag;
-	u32 start, end;
+	u32 start;
+	u32 end;
 } __packed;
 static_assert(sizeof(struct mb2_module) == 16, "Multiboot2 module");
 
 /* UEFI 2.10, 7.2.3. */
 struct efi_memory_descriptor {
-	u32 type, pad;
-	u64 physical_start, virtual_start, pages, attribute;
+	u32 type;
+	u32 pad;
+	u64 physical_start;
+	u64 virtual_start;
+	u64 pages;
+	u64 attribute;
 } __packed;
 static_assert(sizeof(struct efi_memory_descriptor) == 40, "EFI memory descriptor");
 
@@ -64,7 +73,8 @@ static_assert(sizeof(struct efi_memory_descriptor) == 40, "EFI memory descriptor
 
 /* The map as the firmware gave it, before overlaps are resolved. */
 struct raw_map {
-	unsigned count, left_out;
+	unsigned count;
+	unsigned left_out;
 	struct boot_range range[RAW_MAX];
 };
 

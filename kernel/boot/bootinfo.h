@@ -28,12 +28,17 @@ enum boot_memory {
 };
 
 struct boot_range {
-	u64 start, end; /* page aligned, end exclusive */
+	/* page aligned, end exclusive */
+	u64 start;
+	u64 end;
+
 	enum boot_memory type;
 };
 
 struct boot_module {
-	u64 start, end;                      /* physical, end exclusive */
+	/* physical, end exclusive */
+	u64 start;
+	u64 end;
 	char string[BOOTINFO_MODULE_STRING]; /* as given after the file's path */
 };
 
@@ -44,20 +49,28 @@ enum boot_screen { BOOT_SCREEN_NONE, BOOT_SCREEN_BAD_TAG, BOOT_SCREEN_PALETTE, B
 struct boot_framebuffer {
 	enum boot_screen type;
 	u64 address;
-	u32 pitch, width, height; /* bytes of a line; pixels */
+	/* bytes of a line; pixels */
+	u32 pitch;
+	u32 width;
+	u32 height;
 	u8 bpp;                   /* bits of a pixel */
-	u8 color[3][2];           /* red, green, blue: the lowest bit, how many bits; 0 unless the type is RGB */
+	/* red, green, blue: the lowest bit, how many bits; 0 unless the type is RGB */
+	u8 color[3][2];
 };
 
 struct bootinfo {
-	unsigned nr_ranges, left_out; /* pieces of the firmware's map that were too many: not used */
-	struct boot_range range[BOOTINFO_RANGES]; /* sorted, no overlaps, no two adjacent ones of one type */
+	/* pieces of the firmware's map that were too many: not used */
+	unsigned nr_ranges;
+	unsigned left_out;
+	/* sorted, no overlaps, no two adjacent ones of one type */
+	struct boot_range range[BOOTINFO_RANGES];
 	unsigned nr_modules;
 	struct boot_module module[BOOTINFO_MODULES]; /* in boot order */
 	char cmdline[BOOTINFO_CMDLINE];
 	char loader[64];
 	bool has_rsdp;
-	struct acpi_rsdp rsdp; /* the newest copy given; not verified; rev 0: 20 bytes, the rest 0 */
+	/* the newest copy given; not verified; rev 0: 20 bytes, the rest 0 */
+	struct acpi_rsdp rsdp;
 	bool efi;              /* loaded by an EFI firmware */
 	u64 efi_table;         /* physical address of its system table, of 64 bits; 0: not known */
 	struct boot_framebuffer framebuffer; /* only with CONFIG_SCREEN */

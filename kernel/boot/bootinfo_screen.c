@@ -8,10 +8,14 @@
 #include "kernel/boot/bootinfo.h"
 
 struct mb2_framebuffer {
-	u32 tag, size;
+	u32 tag;
+	u32 size;
 	u64 address;
-	u32 pitch, width, height;
-	u8 bpp, type;
+	u32 pitch;
+	u32 width;
+	u32 height;
+	u8 bpp;
+	u8 type;
 	u16 reserved;
 } __packed;
 static_assert(sizeof(struct mb2_framebuffer) == 32, "Multiboot2 framebuffer");

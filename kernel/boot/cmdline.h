@@ -13,7 +13,8 @@ enum cmdline_console { CMDLINE_CONSOLE_NONE, CMDLINE_CONSOLE_PORT, CMDLINE_CONSO
 /* What is logged to the console; the ring keeps everything. */
 enum loglevel { LOGLEVEL_ERROR, LOGLEVEL_INFO, LOGLEVEL_DEBUG };
 
-#define CMDLINE_SCREEN_DEFAULT (~0u) /* PAGE_SECONDS of kernel/console/screen.c where there is no serial line, else 0 */
+/* PAGE_SECONDS of kernel/console/screen.c where there is no serial line, else 0 */
+#define CMDLINE_SCREEN_DEFAULT (~0u)
 
 #define CMDLINE_IRQ_UNKNOWN (-1)
 #define CMDLINE_IRQ_NONE (-2)
@@ -26,25 +27,36 @@ struct cmdline {
 	enum loglevel loglevel;
 	u32 panic; /* seconds from a panic to the restart of the node; 0: it halts */
 	u16 gdb_port; /* where gdb debugs a guest; 0: nowhere */
-	u32 gdb_baud, gdb_irq; /* the port's speed and ISA interrupt */
+	/* the port's speed and ISA interrupt */
+	u32 gdb_baud;
+	u32 gdb_irq;
+
 	char gdb_vm[32];
 	u8 escape; /* control character that calls the monitor console; 0: none */
-	u32 check; /* the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no */
+	/* the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no */
+	u32 check;
 	/* It stays on afterwards; it also prints what a replay of the machine needs; a block for machines. */
-	bool check_stay, check_dump, check_json;
+	bool check_stay;
+	bool check_dump;
+	bool check_json;
 	u32 mitigate; /* MIT_ that are forced on */
 	bool mitigate_off; /* none at all */
 	bool nmi_panic; /* an NMI by which the machine reports an error ends the node */
-	bool corrected_in_time; /* CPUs look every minute for errors that the machine has corrected, whatever they do */
-	enum { CMDLINE_X2APIC_AUTO, CMDLINE_X2APIC_ON, CMDLINE_X2APIC_OFF } x2apic; /* by the DMAR, or always, or never */
+	/* CPUs look every minute for errors that the machine has corrected, whatever they do */
+	bool corrected_in_time;
+	/* by the DMAR, or always, or never */
+	enum { CMDLINE_X2APIC_AUTO, CMDLINE_X2APIC_ON, CMDLINE_X2APIC_OFF } x2apic;
 	bool idle_halt; /* halted vCPUs' CPUs sleep no deeper than by HLT */
 	u8 power; /* enum power_policy */
 	bool iommu_off; /* as if the node had none */
-	u32 screen; /* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */
+	/* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */
+	u32 screen;
 	/* Of console=: what the operator has said. What he has not, console_find() takes from the firmware. */
-	bool console_named, baud_named;
+	bool console_named;
+	bool baud_named;
 	bool console_wide; /* registers in memory have 32 bits */
-	s32 console_irq;   /* an ISA interrupt, from 16 on an I/O APIC's input; CMDLINE_IRQ_NONE; CMDLINE_IRQ_UNKNOWN */
+	/* an ISA interrupt, from 16 on an I/O APIC's input; CMDLINE_IRQ_NONE; CMDLINE_IRQ_UNKNOWN */
+	s32 console_irq;
 };
 
 static inline bool cmdline_console_mmio(const struct cmdline *c)

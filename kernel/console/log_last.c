@@ -4,7 +4,8 @@
 #include <margay/spinlock.h>
 #include "kernel/console/log_parts.h"
 
-static struct spinlock log_lock; /* guards the next: the operator and a VM that commands may ask at once */
+/* guards the next: the operator and a VM that commands may ask at once */
+static struct spinlock log_lock;
 static void (*log_last)(const char *text);
 
 static void pass_log_line(enum loglevel, const char *text, size_t)

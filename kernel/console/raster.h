@@ -24,7 +24,10 @@ struct raster {
 	u8 *base; /* where the framebuffer is mapped, `size` bytes; set by the caller */
 	u64 size;
 	u32 pitch;
-	unsigned columns, rows, scale; /* in characters; pixels of the framebuffer for one of the font's, each way */
+	/* in characters; pixels of the framebuffer for one of the font's, each way */
+	unsigned columns;
+	unsigned rows;
+	unsigned scale;
 	unsigned bytes;                /* of a pixel */
 	u32 ink;                       /* what a pixel of a character is; that of the rest is 0 */
 };

@@ -12,9 +12,12 @@
 enum screen_escape { SCREEN_PLAIN, SCREEN_ESC, SCREEN_CSI, SCREEN_CSI_NUMBER, SCREEN_STRING };
 
 struct screen_text {
-	unsigned columns, rows; /* at most RASTER_COLUMNS, RASTER_ROWS */
+	/* at most RASTER_COLUMNS, RASTER_ROWS */
+	unsigned columns;
+	unsigned rows;
 	unsigned column;        /* of the next character; `columns`: it begins a line */
-	unsigned row;           /* counted from the top while the first lines fill the screen, then the last */
+	/* counted from the top while the first lines fill the screen, then the last */
+	unsigned row;
 	unsigned top;           /* the cells' row that is the screen's first */
 	u32 begun;              /* lines that ever were, modulo 2^32 */
 	enum screen_escape escape;

@@ -18,12 +18,14 @@
 
 /* The lock guards both. */
 static struct {
-	u64 dma, interrupts;
+	u64 dma;
+	u64 interrupts;
 } blocked[NOBODY];
 static struct {
 	u64 since;      /* TSC */
 	unsigned count; /* faults since then */
-	bool held, said;
+	bool held;
+	bool said;
 } pace[ARRAY_SIZE(iommu_units)];
 static struct host_timer timer;
 static bool by_message;

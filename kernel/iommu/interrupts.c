@@ -17,7 +17,8 @@
 #define ENTRIES_MIN 256u
 #define ENTRIES_MAX 32768u
 #define INPUTS 128u    /* entries kept for an I/O APIC, which has 120 inputs at most */
-#define WORD 64u       /* bits of a word of `taken`: as many entries are kept for a function, or a multiple */
+/* bits of a word of `taken`: as many entries are kept for a function, or a multiple */
+#define WORD 64u
 #define WORDS (ENTRIES_MAX / WORD)
 #define PLATFORM 1     /* as an owner: the I/O APICs' */
 #define FUNCTION 2     /* as an owner: of some function */
@@ -43,7 +44,8 @@ static struct {
 	u16 source;
 	unsigned first; /* entry of its input 0 */
 } ioapic[MADT_MAX_IOAPICS]; /* by the MADT's index */
-static u16 ioapic_own[MADT_MAX_IOAPICS][INPUTS]; /* where iommu_ops->take() gives entries: that of an input, + 1; 0: none */
+/* where iommu_ops->take() gives entries: that of an input, + 1; 0: none */
+static u16 ioapic_own[MADT_MAX_IOAPICS][INPUTS];
 
 bool host_iommu_wide(void)
 {

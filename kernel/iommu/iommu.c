@@ -26,8 +26,10 @@
 const struct iommu_ops *iommu_ops; /* NULL: the node has none that is used */
 const struct dmar_info *iommu_table;
 struct iommu_unit iommu_units[DMAR_MAX_UNITS]; /* by the DMAR's index */
-struct spinlock iommu_lock; /* guards the units, their entries and faults, domains_used and domain_of[] */
-static u64 domains_used = 1; /* 0 is none, and what units in caching mode keep of functions without (VT-d 4.0, 6.1) */
+/* guards the units, their entries and faults, domains_used and domain_of[] */
+struct spinlock iommu_lock;
+/* 0 is none, and what units in caching mode keep of functions without (VT-d 4.0, 6.1) */
+static u64 domains_used = 1;
 static struct host_iommu *domain_of[HOST_PCI_FUNCTIONS]; /* NULL: blocked */
 
 /* ---- functions ------------------------------------------------------------------------------ */

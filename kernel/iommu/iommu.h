@@ -28,7 +28,8 @@ struct host_iommu {
 	struct stage2 tables;
 	const struct host_iommu_user *user; /* guarded by the lock */
 	unsigned id;
-	u64 units; /* a bit for each, by its index, that a function of it was attached to; guarded by the lock */
+	/* a bit for each, by its index, that a function of it was attached to; guarded by the lock */
+	u64 units;
 };
 static_assert(DMAR_MAX_UNITS <= 64, "bits of host_iommu.units");
 
@@ -40,7 +41,8 @@ static inline u16 iommu_bdf(const struct pci_function *f)
 
 /* iommu.c; guarded by the lock but at boot: */
 extern const struct iommu_ops *iommu_ops; /* NULL: the node has none that is used */
-extern struct iommu_unit iommu_units[DMAR_MAX_UNITS]; /* by the DMAR's index; without a base: there is none */
+/* by the DMAR's index; without a base: there is none */
+extern struct iommu_unit iommu_units[DMAR_MAX_UNITS];
 extern struct spinlock iommu_lock;
 extern const struct dmar_info *iommu_table; /* the DMAR, or what ivrs_units() makes of an IVRS */
 /* The unit that is responsible for a function, or NULL. */

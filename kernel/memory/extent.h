@@ -12,7 +12,10 @@
 #define EXTENT_MAX 2048
 
 struct extent {
-	u64 start, end; /* page aligned, end exclusive */
+	/* page aligned, end exclusive */
+	u64 start;
+	u64 end;
+
 	unsigned node;
 };
 

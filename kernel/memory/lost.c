@@ -6,7 +6,8 @@
 
 #include "kernel/log/printk.h"
 
-static u64 lost[HOST_LOST_MAX]; /* page + 1, never taken back, in the order of their loss; 0: free. Atomic */
+/* page + 1, never taken back, in the order of their loss; 0: free. Atomic */
+static u64 lost[HOST_LOST_MAX];
 static void (*listener)(void);
 static bool full;              /* and that was said; atomic */
 static u32 told;               /* how many of these it has been told of; atomic */

@@ -11,7 +11,8 @@ static const struct srat_info *processors; /* likewise */
 
 static unsigned nr_ranges;
 static struct range {
-	u64 start, end;
+	u64 start;
+	u64 end;
 	unsigned node;
 } ranges[SRAT_MAX_MEMORY];
 

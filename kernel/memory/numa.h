@@ -25,7 +25,8 @@ unsigned numa_node_count(void);                   /* at least 1 */
 unsigned numa_node_of_address(u64 pa);            /* 0 when no entry says */
 unsigned numa_node_of_apic_id(u32 apic_id);       /* 0 when no entry says */
 int numa_node_of_proximity(u32 domain);           /* -1: unknown */
-u8 numa_distance(unsigned from, unsigned to);     /* as in the SLIT; 10 local, 20 remote without one */
+/* as in the SLIT; 10 local, 20 remote without one */
+u8 numa_distance(unsigned from, unsigned to);
 
 /* The i-th processor that SRAT names; false past the last. */
 bool numa_apic_id(unsigned i, u32 *apic_id);

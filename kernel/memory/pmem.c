@@ -38,7 +38,8 @@ struct chunk {
 static_assert(sizeof(struct chunk) <= PAGE_SIZE, "chunk header");
 
 static struct spinlock pmem_lock; /* guards everything below */
-static struct extent_list free_list, zeros; /* zeros: pieces of it that hold nothing else; not all need stand here */
+/* zeros: pieces of it that hold nothing else; not all need stand here */
+static struct extent_list free_list, zeros;
 static struct extent kept;       /* nobody's; not guarded */
 static bool took_zeros;          /* take()'s last */
 static struct chunk *chunks;

@@ -19,14 +19,19 @@ struct pci_function {
 	struct pci_address address;
 	struct pci_id id;
 	u8 header_type; /* without the multi-function bit */
-	u8 secondary_bus, subordinate_bus; /* of a bridge */
-	u16 command;    /* as firmware left the register, but for bus mastering (pci_masters_off()) */
+	/* of a bridge */
+	u8 secondary_bus;
+	u8 subordinate_bus;
+	/* as firmware left the register, but for bus mastering (pci_masters_off()) */
+	u16 command;
 	bool extended;  /* offsets 0x100-0xfff are there */
 	bool restless;  /* it did not stop at boot, and may write to memory */
 	struct pci_bar bar[PCI_BARS]; /* as firmware left them; only in images with PCI_INFO */
 	/* As firmware left it, of a VF as it came; only in images with PASSTHROUGH. */
 	struct {
-		u16 control, control2; /* of the device, by PCI Express */
+		/* of the device, by PCI Express */
+		u16 control;
+		u16 control2;
 		u32 aer[PCI_KEPT_AER]; /* masks, severity, control */
 		u32 ltr;               /* the latencies that its path may take */
 		u16 rebar[2][PCI_KEPT_BARS]; /* controls of its own BARs, and of its VFs' */

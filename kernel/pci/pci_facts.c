@@ -35,7 +35,9 @@ const struct pci_fact *pci_facts_find(const struct pci_facts *facts, const struc
 struct scan {
 	struct span s;
 	bool bad;
-	bool begun, ended; /* the module: by tables, end */
+	/* the module: by tables, end */
+	bool begun;
+	bool ended;
 };
 
 static u64 number(struct scan *r, unsigned base, u64 max)

@@ -17,9 +17,13 @@ enum pci_fact_kind { PCI_FACT_ROUTE, PCI_FACT_WINDOW, PCI_FACT_PROXIMITY };
 /* What a fact is of: no padding, so that two can be compared as bytes. */
 struct pci_fact_key {
 	u16 segment; /* the root's */
-	u8 bus, kind;
+	u8 bus;
+	u8 kind;
 	/* A route's: devfn of the bridges below the root, then the device and its pin (0: INTA). Else 0. */
-	u8 depth, path[PCI_FACTS_DEPTH], device, pin;
+	u8 depth;
+	u8 path[PCI_FACTS_DEPTH];
+	u8 device;
+	u8 pin;
 };
 static_assert(sizeof(struct pci_fact_key) == 14);
 
@@ -39,7 +43,8 @@ struct pci_facts {
 struct pci_facts_error {
 	unsigned line; /* of the module */
 	const char *what;
-	u64 here, expected;
+	u64 here;
+	u64 expected;
 };
 
 /*

@@ -49,7 +49,8 @@ u16 pci_find_extended_cap(const struct pci_function *f, u16 id);
 
 /* pci_acs.c: what the function sends to others goes by the IOMMU, as far as its ACS can do that. Again after a reset. */
 void pci_isolate(const struct pci_function *f);
-extern bool pci_isolating; /* it has been called: from then on a group goes by what ACS does, before by what it can */
+/* it has been called: from then on a group goes by what ACS does, before by what it can */
+extern bool pci_isolating;
 
 /*
  * Clears and sets bits of a 16-bit register, which is written only if that changes it. False: nobody answers, and nothing is
@@ -73,7 +74,8 @@ struct pci_reset_quirks {
 	u16 flr_ms;         /* to wait after a function level reset */
 	bool flr_hangs;     /* it must not be used */
 	bool flr_unsaid;    /* it is there though the capability does not say so */
-	bool flr_as_master; /* it ends only while the function may write, and have its messages taken */
+	/* it ends only while the function may write, and have its messages taken */
+	bool flr_as_master;
 	bool d3_keeps;      /* D3hot and back changes nothing, whatever No_Soft_Reset says */
 	bool bus_hangs;     /* after a reset of its bus the link does not come back */
 };

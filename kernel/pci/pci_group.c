@@ -33,7 +33,8 @@ static bool isolates(const struct pci_function *f)
 
 const struct pci_function *pci_bridge_of(const struct pci_function *f)
 {
-	u8 bus = (IS_ENABLED(CONFIG_SRIOV) ? pci_physical(f) : f)->address.bus; /* a virtual function may have another */
+	/* a virtual function may have another */
+	u8 bus = (IS_ENABLED(CONFIG_SRIOV) ? pci_physical(f) : f)->address.bus;
 	const struct pci_function *b;
 
 	for (unsigned i = 0; (b = pci_get(i)); i++)

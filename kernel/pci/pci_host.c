@@ -64,12 +64,14 @@ static struct known {
 	struct known *next;
 	unsigned count;
 	struct {
-		u64 pa, size;
+		u64 pa;
+		u64 size;
 		void *va;
 	} of[(PAGE_SIZE - 16) / 24];
 } *known; /* the latest first */
 static_assert(sizeof(struct known) <= PAGE_SIZE, "a page each");
-static struct spinlock known_lock; /* guards known, and mmio_map(), which only boot calls otherwise */
+/* guards known, and mmio_map(), which only boot calls otherwise */
+static struct spinlock known_lock;
 
 static void *find_known(u64 pa, u64 size)
 {

@@ -9,7 +9,8 @@
 
 /* A bridge, as far as it matters here. */
 struct pci_hop {
-	u16 vendor, device;
+	u16 vendor;
+	u16 device;
 	u8 type;      /* enum pcie_type; PCIE_TO_PCI also of one without the capability */
 	u32 cap2;     /* Device Capabilities 2; 0: of version 1 */
 	u16 control2;

@@ -22,7 +22,8 @@
 #define IOAPIC_SIZE PAGE_SIZE
 #define HPET_SIZE KIB(1)
 #define VTD_SIZE KIB(16)       /* as far as its offsets reach (VT-d 4.0, 11.4.2, 11.4.3) */
-#define AMDVI_SIZE KIB(16)     /* 512 KiB of a unit that counts events, and has them aligned to that (3.07, 3.4) */
+/* 512 KiB of a unit that counts events, and has them aligned to that (3.07, 3.4) */
+#define AMDVI_SIZE KIB(16)
 #define AMDVI_COUNTING KIB(512)
 #define CONSOLE_SIZE 8
 #define FIXED 24 /* all that there is once or twice */
@@ -36,7 +37,8 @@ static const char *const over[] = {
 };
 
 static struct {
-	u64 start, size;
+	u64 start;
+	u64 size;
 	enum kind kind;
 	bool io;
 } list[MCFG_MAX + MADT_MAX_IOAPICS + DMAR_MAX_UNITS + IVRS_MAX_IOMMUS + FIXED];

@@ -10,7 +10,9 @@
 #define ONE 0xffff /* mask of a single device ID */
 
 static const struct {
-	u16 vendor, device, mask;
+	u16 vendor;
+	u16 device;
+	u16 mask;
 	u32 class; /* class << 8 | subclass; 0: any */
 	struct pci_reset_quirks is;
 } known[] = {

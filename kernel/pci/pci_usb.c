@@ -14,7 +14,8 @@
 #define CAPS_MAX 64
 
 enum { PROG_UHCI = 0x00, PROG_OHCI = 0x10, PROG_EHCI = 0x20, PROG_XHCI = 0x30, EHCI_PARAMS = 8, XHCI_PARAMS = 0x10 };
-enum { UHCI_LEGACY = 0xc0, UHCI_NO_SMIS = 0xaf00 }; /* what was trapped is forgotten, no trap, the interrupt stays routed */
+/* what was trapped is forgotten, no trap, the interrupt stays routed */
+enum { UHCI_LEGACY = 0xc0, UHCI_NO_SMIS = 0xaf00 };
 enum { OHCI_CONTROL = 4, OHCI_COMMAND = 8, OHCI_ENABLE = 0x10, OHCI_DISABLE = 0x14 };
 enum { OHCI_TO_SMI = BIT(8), OHCI_CHANGE_OWNER = BIT(3) };
 #define OHCI_OWNER_CHANGED BIT(30)

@@ -23,11 +23,16 @@ static struct spinlock lock; /* guards nr_cards, and who changes a card */
 static struct card {
 	const struct pci_function *pf;
 	struct sriov sriov;
-	bool ari;              /* the port above it passes on all function numbers, not 0 to 7 alone */
-	unsigned first, count; /* its VFs among the functions */
+	/* the port above it passes on all function numbers, not 0 to 7 alone */
+	bool ari;
+	/* its VFs among the functions */
+	unsigned first;
+	unsigned count;
 	unsigned on;           /* so many of them are; atomic */
 	unsigned coming;       /* so many are to be; 0: none */
-	u64 coming_at, off_at; /* TSC; off_at 0: they have not been on */
+	/* TSC; off_at 0: they have not been on */
+	u64 coming_at;
+	u64 off_at;
 } cards[CARDS];
 static unsigned nr_cards;
 

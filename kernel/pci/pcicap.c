@@ -58,7 +58,8 @@ static const char *walk(const struct pcicap_reader *r, bool extended, cap_fn fn,
 
 struct collect {
 	struct pci_cap *cap;
-	unsigned count, max;
+	unsigned count;
+	unsigned max;
 };
 
 static bool collect_one(void *ctx, const struct pci_cap *cap)
@@ -84,7 +85,8 @@ unsigned pcicap_walk(const struct pcicap_reader *r, struct pci_cap *cap, unsigne
 }
 
 struct find {
-	u16 id, offset;
+	u16 id;
+	u16 offset;
 };
 
 static bool find_one(void *ctx, const struct pci_cap *cap)

@@ -59,7 +59,8 @@ void pciinfo_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 of
 		  struct pci_bar bar[PCI_BARS])
 {
 	unsigned count = header_type == PCI_HEADER_FUNCTION ? 6 : header_type == PCI_HEADER_BRIDGE ? 2 : 0;
-	u32 command = get(r, PCI_REG_COMMAND) & 0xffff; /* status bits are cleared by writing ones */
+	/* status bits are cleared by writing ones */
+	u32 command = get(r, PCI_REG_COMMAND) & 0xffff;
 	write_fn write32 = class_code >> 8 == PCI_CLASS_HOST_BRIDGE ? NULL : write;
 
 	if (write32)

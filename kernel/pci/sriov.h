@@ -14,7 +14,9 @@
 struct sriov {
 	u16 at;             /* of the capability */
 	u16 total;          /* VFs that it can have */
-	u16 offset, stride; /* of the requester IDs: from the PF's to the first VF's, from one to the next */
+	/* of the requester IDs: from the PF's to the first VF's, from one to the next */
+	u16 offset;
+	u16 stride;
 	u16 device;         /* device ID of its VFs */
 	struct pci_bar bar[PCI_ROM_BAR]; /* of one VF; base: where the first one's is, 0: nowhere */
 };

@@ -39,7 +39,8 @@
 #include "functions.h"
 
 struct qemu_plugin_scoreboard;
-struct u64_entry { /* qemu_plugin_u64 */
+/* qemu_plugin_u64 */
+struct u64_entry {
 	struct qemu_plugin_scoreboard *score;
 	size_t offset;
 };
@@ -58,11 +59,14 @@ extern void qemu_plugin_reset(uint64_t id, void (*cb)(uint64_t id));
 extern bool qemu_plugin_read_memory_vaddr(uint64_t address, struct byte_array *data, size_t len);
 
 struct qemu_plugin_register;
-struct descriptor { /* qemu_plugin_reg_descriptor */
+/* qemu_plugin_reg_descriptor */
+struct descriptor {
 	struct qemu_plugin_register *handle;
-	const char *name, *feature;
+	const char *name;
+	const char *feature;
 };
-struct descriptors { /* GLib's GArray */
+/* GLib's GArray */
+struct descriptors {
 	struct descriptor *data;
 	unsigned len;
 };
@@ -97,18 +101,28 @@ static unsigned nr_interrupts;
 static uint64_t image_lo, image_hi;
 static uint64_t vmrun_at;           /* where the last VMRUN was found: behind it the host goes on */
 static bool in_guest;
-static uint64_t entered, guest;     /* all instructions when the guest was entered; the guest's before that */
+/* all instructions when the guest was entered; the guest's before that */
+static uint64_t entered, guest;
 static bool messages_wanted;
 static uint64_t device;             /* an entry of the guest's */
-static uint64_t messages, mc_reads; /* WRMSRs of the ICR and RDMSRs of machine-check registers, by guests */
-static uint64_t device_entered, device_instructions, device_ends; /* device_entered: 0, or all instructions then */
+/* WRMSRs of the ICR and RDMSRs of machine-check registers, by guests */
+static uint64_t messages, mc_reads;
+/* device_entered: 0, or all instructions then */
+static uint64_t device_entered, device_instructions, device_ends;
 static struct {
-	uint64_t entered, counted;  /* a function's instructions at the entry, and from entries to ends */
+	/* a function's instructions at the entry, and from entries to ends */
+	uint64_t entered;
+	uint64_t counted;
 } *in_device;
 static struct qemu_plugin_register *rcx;
 /* Where the counters lie: (*(*pointer + to_vcpus))[vCPU] + to_stats, nr of them, next to each other, and injected interrupts. */
 static struct {
-	uint64_t pointer, to_vcpus, to_stats, next, nr, injected;
+	uint64_t pointer;
+	uint64_t to_vcpus;
+	uint64_t to_stats;
+	uint64_t next;
+	uint64_t nr;
+	uint64_t injected;
 } stats;
 static char *reason[MAX_REASONS];   /* the names of those nr */
 static uint64_t by_reason[MAX_REASONS];
@@ -479,7 +493,8 @@ static int argument(const char *name, const char *value)
 		return out ? 0 : -1;
 	}
 	if (!strcmp(name, "symbols")) {
-		int err = functions.count ? -1 : functions_read(&functions, value); /* before guest-symbols */
+		/* before guest-symbols */
+		int err = functions.count ? -1 : functions_read(&functions, value);
 
 		nr_image_functions = functions.count;
 		return err;

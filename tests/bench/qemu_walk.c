@@ -24,11 +24,14 @@
 
 enum { FLAGS_R_REGS = 1, MEM_RW = 3 }; /* QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_MEM_RW */
 
-struct reg_descriptor { /* qemu_plugin_reg_descriptor */
+/* qemu_plugin_reg_descriptor */
+struct reg_descriptor {
 	void *handle;
-	const char *name, *feature;
+	const char *name;
+	const char *feature;
 };
-struct reg_array { /* GLib's GArray of these */
+/* GLib's GArray of these */
+struct reg_array {
 	struct reg_descriptor *data;
 	unsigned len;
 };

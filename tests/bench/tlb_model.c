@@ -14,7 +14,9 @@ enum { OF_PAGE = 0, OF_GUEST_TABLE = 8, OF_NESTED_TABLE = 16, OF_NESTED_PAGE = 2
 #define NOWHERE       UINT64_MAX
 
 static const struct {
-	unsigned first, sets, ways;
+	unsigned first;
+	unsigned sets;
+	unsigned ways;
 } cache[CACHES] = {
 	[L1_4K] = { 0, 16, 4 },      [L1_2M] = { 64, 8, 4 },        [L1_1G] = { 96, 1, 4 },         [L2] = { 100, 128, 12 },
 	[L2_1G] = { 1636, 4, 4 },    [WALK_CACHE] = { 1652, 1, 24 }, [NESTED_TLB] = { 1676, 1, 16 },

@@ -26,16 +26,21 @@ enum { MAX_LEVELS = 5 };
 /* What addresses are translated by. */
 struct tlb_space {
 	uint64_t asid; /* 0: the host */
-	uint64_t cr3, n_cr3;
-	unsigned levels, n_levels; /* of the tables; without n_cr3 there is no second level */
+	uint64_t cr3;
+	uint64_t n_cr3;
+	/* of the tables; without n_cr3 there is no second level */
+	unsigned levels;
+	unsigned n_levels;
 };
 
 /* One walk, as the tables are. */
 struct tlb_walk {
-	bool made, global;
+	bool made;
+	bool global;
 	unsigned leaf; /* the guest's */
 	struct {
-		uint64_t address;  /* the guest's physical one, of the entry at this level or of the page */
+		/* the guest's physical one, of the entry at this level or of the page */
+		uint64_t address;
 		unsigned leaf;     /* the second level's there */
 	} at[MAX_LEVELS + 1]; /* by level, the page itself last */
 };
@@ -45,15 +50,21 @@ enum { L1_4K, L1_2M, L1_1G, L2, L2_1G, WALK_CACHE, NESTED_TLB, CACHES };
 enum { CACHE_ENTRIES = 64 + 32 + 4 + 1536 + 16 + 24 + 16 };
 
 struct tlb_entry {
-	uint64_t tag, used;
+	uint64_t tag;
+	uint64_t used;
 	bool global;
 };
 
 struct tlb_model {
-	unsigned force; /* the second level's leaves are all of this page size + 1; 0: as they are */
+	/* the second level's leaves are all of this page size + 1; 0: as they are */
+	unsigned force;
 	uint64_t clock;
-	uint64_t l1_misses, walks, references, cached_references;
-	uint64_t leaves[PAGE_SIZES][PAGE_SIZES + 1]; /* walks by the guest's leaf and the second level's, last: without one */
+	uint64_t l1_misses;
+	uint64_t walks;
+	uint64_t references;
+	uint64_t cached_references;
+	/* walks by the guest's leaf and the second level's, last: without one */
+	uint64_t leaves[PAGE_SIZES][PAGE_SIZES + 1];
 	struct tlb_entry entry[CACHE_ENTRIES];
 };
 

@@ -15,7 +15,8 @@ struct fake_vcpu {
 	struct segment seg[SEG_COUNT];
 	struct desc_table table[2];
 	u64 pdptes[4];           /* as loaded with CR0, CR3 or CR4 under PAE paging */
-	bool irq_window, nmi_window;
+	bool irq_window;
+	bool nmi_window;
 	struct hvm_event entered; /* what the last entry delivered */
 	u64 disturb_from;        /* vcpu->disturb_after that comes before the next entry */
 };

@@ -24,7 +24,8 @@
 #define FIX_SIGNATURE BIT(0)
 #define FIX_LENGTH BIT(1)
 #define FIX_CHECKSUM BIT(2)
-#define COUNT_COPIES BIT(3) /* adds its number to the dword at offset 4 of each copy: an x2APIC ID */
+/* adds its number to the dword at offset 4 of each copy: an x2APIC ID */
+#define COUNT_COPIES BIT(3)
 
 enum reader { RSDP, RSDP_SCAN, XSDT, RSDT, MADT, SRAT, SLIT, MCFG, FADT, HPET, DMAR, IVRS, S5, HEST, BLOCK, READERS };
 

@@ -12,7 +12,8 @@
 #include "vmm/net/net_frame.h"
 
 #define STEPS 250
-#define ROUNDS 30000 /* of go_on(): 20 pieces each of what 128 chains may have in frames of 1,365 pieces, to two */
+/* of go_on(): 20 pieces each of what 128 chains may have in frames of 1,365 pieces, to two */
+#define ROUNDS 30000
 #define BUFFERS 40u
 #define BUFFER_AT 0x100000u
 #define BUFFER 0x1000u

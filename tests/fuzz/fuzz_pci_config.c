@@ -49,7 +49,8 @@ static void check_device(const u8 *before, const struct pci_cap *cap, unsigned n
 		check_kept(before, at, ~0u);
 	check_kept(before, 0x30, ~1u); /* the ROM is switched on and off where it is */
 	check_kept(before, 0x00, ~0u);
-	check_kept(before, 0x04, (line ? 0 : BIT(10)) | (before[4] & 3)); /* what decodes goes on with it */
+	/* what decodes goes on with it */
+	check_kept(before, 0x04, (line ? 0 : BIT(10)) | (before[4] & 3));
 	for (unsigned i = 0; i < nr; i++) {
 		if (cap[i].extended)
 			continue;
@@ -63,7 +64,8 @@ static void check_device(const u8 *before, const struct pci_cap *cap, unsigned n
 			check_kept(before, cap[i].offset + 8, ~0u);
 		}
 		if (cap[i].id == 0x10)
-			check_kept(before, cap[i].offset + 8, 0x80e0); /* no FLR, no other payload size */
+			/* no FLR, no other payload size */
+			check_kept(before, cap[i].offset + 8, 0x80e0);
 	}
 }
 

@@ -70,7 +70,9 @@ static const struct stage2_mem mem = { pool_alloc, pool_free, pool_hpa, pool_vir
 /* ---- the model ---- */
 
 static struct range {
-	u64 start, end, hpa;
+	u64 start;
+	u64 end;
+	u64 hpa;
 	unsigned prot;
 	enum memtype type;
 } model[RANGES];

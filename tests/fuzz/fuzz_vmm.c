@@ -310,13 +310,27 @@ static void make_backend(struct fuzz_in *in)
 /* A kernel of one segment: code that does nothing, at 16 MiB. */
 static const struct {
 	u8 ident[16];
-	u16 type, machine;
+	u16 type;
+	u16 machine;
 	u32 version;
-	u64 entry, phoff, shoff;
+	u64 entry;
+	u64 phoff;
+	u64 shoff;
 	u32 flags;
-	u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
-	u32 ph_type, ph_flags;
-	u64 offset, vaddr, paddr, filesz, memsz, align;
+	u16 ehsize;
+	u16 phentsize;
+	u16 phnum;
+	u16 shentsize;
+	u16 shnum;
+	u16 shstrndx;
+	u32 ph_type;
+	u32 ph_flags;
+	u64 offset;
+	u64 vaddr;
+	u64 paddr;
+	u64 filesz;
+	u64 memsz;
+	u64 align;
 } __packed kernel = {
 	.ident = "\177ELF\2\1\1", .type = 2, .machine = 62, .version = 1, .entry = 0x1000000, .phoff = 64, .ehsize = 64,
 	.phentsize = 56, .phnum = 1, .ph_type = 1, .ph_flags = 5, .vaddr = 0x1000000, .paddr = 0x1000000,
@@ -351,13 +365,19 @@ static void make_modules(struct fuzz_in *in)
 					    "cpus = all\n", "cpus = 4\n" };
 	static const char *const memory[] = { "32M", "34M", "64M", "node0:34M,node1:32M" };
 	static const char *const end[] = { "stop", "restart", "poweroff_node", "stop\ninitrd = initrd" };
+	/* clang-format off */
 	static const char *const more[] = {
-		"", "topology = flat\n", "leaf = 2M\n", "leaf = 4K\n", "remote_memory = allow\n", "allow_smt_sharing = yes\n",
-		"cmdline = console=ttyS0\n", "name = vm0\n", "clock = freeze\n", "debug_exit = yes\n", "memory_map = identity\n",
-		"memory_map = offset\n", "after = vm1\ninterrupts = direct\n", "module = initrd with words\ninterrupts = direct\n",
+		"", "topology = flat\n", "leaf = 2M\n", "leaf = 4K\n", "remote_memory = allow\n",
+		"allow_smt_sharing = yes\n",
+		"cmdline = console=ttyS0\n", "name = vm0\n", "clock = freeze\n",
+		"debug_exit = yes\n", "memory_map = identity\n",
+		"memory_map = offset\n", "after = vm1\ninterrupts = direct\n",
+		"module = initrd with words\ninterrupts = direct\n",
 		"debug_exit = yes\nclock = freeze\n",
 		"topology = flat\nclock = freeze\n",
 	};
+	/* clang-format on */
+
 	static const char *const pci[] = {
 		"", "pci = 00:04.0\ndma = identity\n", "", "pci = class:0108\ndma = window\n",
 	};

@@ -43,7 +43,10 @@ static void supervisor_pages(void)
 
 /* Features by the CR4 bit that each brings. */
 static const struct {
-	u8 bit, reg; /* reg: 0-3 EAX-EDX */
+	/* reg: 0-3 EAX-EDX */
+	u8 bit;
+	u8 reg;
+
 	u32 leaf;
 	u8 feature;
 } cr4_bits[] = {
@@ -221,7 +224,8 @@ static void smsw_memory(u64 cr0)
 	MEMORY("smsw words + 2(%%rip)", "r"(0));
 	MEMORY("addr32 smsw 2(%k0)", "r"(words));
 	MEMORY("smsw %%gs:(%0)", "r"((u64)(words + 1) - (u64)this_cpu()));
-	MEMORY(".byte 0x48, 0x0f, 0x01, 0x20", "a"(words + 1)); /* smsw (%rax) with REX.W and with 66 */
+	/* smsw (%rax) with REX.W and with 66 */
+	MEMORY(".byte 0x48, 0x0f, 0x01, 0x20", "a"(words + 1));
 	MEMORY(".byte 0x66, 0x0f, 0x01, 0x20", "a"(words + 1));
 #undef MEMORY
 }

@@ -26,11 +26,18 @@
 #define PLAN 4096
 
 struct gate32 {
-	u16 offset0, selector, attr, offset1;
+	u16 offset0;
+	u16 selector;
+	u16 attr;
+	u16 offset1;
 } cut_ring3[256], cut_ring0[256];
 static struct {
-	u32 link, esp0, ss0, others[22];
-	u16 trap, iomap;
+	u32 link;
+	u32 esp0;
+	u32 ss0;
+	u32 others[22];
+	u16 trap;
+	u16 iomap;
 } task;
 static u8 stack0[4096] __attribute__((aligned(16)));
 
@@ -38,7 +45,8 @@ static u8 stack0[4096] __attribute__((aligned(16)));
 const u8 cut_vectors[9] = { 18, 0x31, 0x41, 0x51, 0x52, 0x71, 0x91, 0xb1, EXTRA };
 /* By rounds: which of these are sent (bits 7:0), whether the timer is started (8) and the extra one sent (9). */
 u32 cut_plan[PLAN], cut_rounds;
-volatile u32 cut_sent[256], cut_came[256], cut_partner; /* what CPU 1 does: 0, it sends (1), it shall end (2) */
+/* what CPU 1 does: 0, it sends (1), it shall end (2) */
+volatile u32 cut_sent[256], cut_came[256], cut_partner;
 u8 cut_ordered[256];
 extern volatile u32 cut_cuts, cut_wrong, cut_disorder, cut_not_served, cut_nmis, cut_spin, cut_timer;
 extern const u8 cut_stubs[], cut_uncut[], cut_ac[], cut_nmi[], cut_back[];

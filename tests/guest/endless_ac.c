@@ -14,7 +14,10 @@ extern volatile u32 ac_handled, ac_about;
 extern const u8 ac_handler[];
 void ac_endless(void);
 struct gate32 {
-	u16 offset0, selector, attr, offset1;
+	u16 offset0;
+	u16 selector;
+	u16 attr;
+	u16 offset1;
 } ac_idt[32];
 
 static void endless(void *arg)

@@ -16,7 +16,8 @@
 #define MSI_ENABLE BIT(16)
 
 struct function {
-	u32 bdf, cap;
+	u32 bdf;
+	u32 cap;
 	u8 vector;
 	volatile u8 *regs;
 };

@@ -13,7 +13,13 @@
 #define EPERM_ 1
 
 struct regs {
-	u64 a, b, c, d, si, di, r8;
+	u64 a;
+	u64 b;
+	u64 c;
+	u64 d;
+	u64 si;
+	u64 di;
+	u64 r8;
 };
 
 static int call(bool amd, struct regs *r)

@@ -68,7 +68,8 @@ static void spin(void *arg)
 static void ipi(u32 icr)
 {
 	if (x2apic)
-		wrmsr(MSR_X2APIC_ICR, 1ull << 32 | icr); /* apic_ipi() asks for the mode, which is an exit, too */
+		/* apic_ipi() asks for the mode, which is an exit, too */
+		wrmsr(MSR_X2APIC_ICR, 1ull << 32 | icr);
 	else
 		apic_ipi(1, icr);
 }

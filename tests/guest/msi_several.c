@@ -18,7 +18,8 @@
 
 #define XHCI_IDS 0x01941033u
 #define INTERRUPTERS 16
-#define RINGS 0x1800000ull /* RAM that nobody uses: a page each for the segment table and the ring */
+/* RAM that nobody uses: a page each for the segment table and the ring */
+#define RINGS 0x1800000ull
 #define TRBS 16
 #define WAIT 10000000u
 #define MSI_64 BIT(23)

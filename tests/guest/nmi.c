@@ -16,7 +16,8 @@ static bool x2apic; /* whose registers ring 3 does not reach */
 
 static void send(void)
 {
-	volatile u32 *apic = (volatile u32 *)LAPIC_BASE; /* ring 3 may not ask an MSR for the mode */
+	/* ring 3 may not ask an MSR for the mode */
+	volatile u32 *apic = (volatile u32 *)LAPIC_BASE;
 
 	if (x2apic) {
 		apic_ipi(0, ICR_NMI | ICR_ASSERT);

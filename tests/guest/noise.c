@@ -24,7 +24,8 @@
 #define COUNTS 1000000 /* of the APIC's timer, to see how fast it is */
 
 static volatile unsigned interrupts;
-static bool x2apic; /* asked once: RDMSR of APIC_BASE, by which apic_write() asks each time, is an exit */
+/* asked once: RDMSR of APIC_BASE, by which apic_write() asks each time, is an exit */
+static bool x2apic;
 
 static void interrupt(struct trap_frame *f)
 {

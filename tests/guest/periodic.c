@@ -16,7 +16,8 @@
 /* Of a clock of 1 MHz (CPUID 0x40000010 EBX, in kHz). On KVM the host's own interrupts come up to 4 ms late (testing.md). */
 #define COUNT 2000
 #define COUNT_ON_KVM 20000
-#define PERIODS 50 /* by then the console has said all of the start: its NMIs would let the host take a tick in time */
+/* by then the console has said all of the start: its NMIs would let the host take a tick in time */
+#define PERIODS 50
 #define STOPS 5
 #define MASKED BIT(16)
 #define PERIODIC BIT(17)

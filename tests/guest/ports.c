@@ -21,7 +21,8 @@
 static bool excluded(u32 port, unsigned size, bool write)
 {
 	static const struct {
-		u16 first, last;
+		u16 first;
+		u16 last;
 		bool reads;
 	} ranges[] = {
 		{ 0x64, 0x64, true }, { 0xf4, 0xfb, true }, { 0x3f8, 0x3ff, false }, { 0x505, 0x505, true }, { 0x600, 0x602, true },
@@ -67,7 +68,8 @@ static void every_port(void)
 }
 
 struct string_regs {
-	u64 address, count;
+	u64 address;
+	u64 count;
 };
 
 #define STRING_IO(name, insn, pointer)                                                              \

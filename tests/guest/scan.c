@@ -19,12 +19,16 @@
 #define RING 8u /* descriptors, the fewest that a ring has */
 
 struct slot {
-	u64 address, arrived;
+	u64 address;
+	u64 arrived;
 	u64 data[8];
 };
 
 struct table {
-	u64 reads, writes; /* so many slots, those to read from first */
+	/* so many slots, those to read from first */
+	u64 reads;
+	u64 writes;
+
 	struct slot slot[];
 };
 

@@ -36,7 +36,8 @@ static u64 run(u64 di, u64 si, u64 a)
 static void own_change(void)
 {
 	static const struct {
-		u16 old, new;
+		u16 old;
+		u16 new;
 		const char *name;
 	} to[] = {
 		{ 0x9090, 0xa20f, "NOPs to CPUID" }, { 0xa20f, 0x9090, "CPUID to NOPs" },      { 0x80e4, 0xa20f, "IN to CPUID" },
@@ -45,8 +46,11 @@ static void own_change(void)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(to); i++) {
 		u16 new = to[i].new;
+		/* clang-format off */
 		const u8 bytes[] = { 0x66, 0xc7, 0x06, (u8)new, (u8)(new >> 8), (u8)to[i].old,
 				     (u8)(to[i].old >> 8), 0xc3 };
+		/* clang-format on */
+
 		u32 top = cpuid(0, 0).eax, a;
 
 		put(bytes, sizeof(bytes));

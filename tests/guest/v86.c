@@ -20,13 +20,37 @@ extern u8 v86_stack[], v86_stubs[], v86_idt_pointer[];
 extern const u8 v86_low[], v86_low_end[];
 void v86_enter(void);
 
-#define CODE(name) extern const u8 v86_##name[];
-CODE(int) CODE(int3) CODE(in) CODE(inw) CODE(out) CODE(cli) CODE(sti) CODE(pushf) CODE(popf) CODE(hlt) CODE(cpuid) CODE(rdmsr)
-CODE(cr0) CODE(lmsw) CODE(wbinvd) CODE(lldt) CODE(ltr) CODE(vmmcall) CODE(vmcall) CODE(outs) CODE(ins) CODE(mmio)
+#define CODE(name) extern const u8 v86_##name[]
+CODE(int);
+CODE(int3);
+CODE(in);
+CODE(inw);
+CODE(out);
+CODE(cli);
+CODE(sti);
+CODE(pushf);
+CODE(popf);
+CODE(hlt);
+CODE(cpuid);
+CODE(rdmsr);
+CODE(cr0);
+CODE(lmsw);
+CODE(wbinvd);
+CODE(lldt);
+CODE(ltr);
+CODE(vmmcall);
+CODE(vmcall);
+CODE(outs);
+CODE(ins);
+CODE(mmio);
 
 static struct {
-	u32 link, esp0, ss0, unused[22];
-	u16 trap, iomap;
+	u32 link;
+	u32 esp0;
+	u32 ss0;
+	u32 unused[22];
+	u16 trap;
+	u16 iomap;
 	u8 io[8193];
 } __attribute__((packed)) tss;
 static u64 gates[INT_VECTOR + 1];
@@ -45,7 +69,8 @@ static void prepare(void)
 	table[VIDEO] = (u32)LAPIC_BASE | PTE_P | PTE_W | PTE_U;
 	v86_cr3 = (u32)(u64)dir;
 	for (unsigned v = 0; v <= INT_VECTOR; v++) {
-		u64 to = (u64)(v86_stubs + v * 16), attr = v == VEC_BP || v == INT_VECTOR ? 0xee00 : 0x8e00;
+		u64 to = (u64)(v86_stubs + v * 16),
+		    attr = v == VEC_BP || v == INT_VECTOR ? 0xee00 : 0x8e00;
 
 		gates[v] = (to & 0xffff) | SEL_CODE32 << 16 | attr << 32 | (to >> 16) << 48;
 	}
@@ -55,7 +80,8 @@ static void prepare(void)
 	tss.ss0 = SEL_DATA;
 	tss.iomap = offsetof(typeof(tss), io);
 	tss.io[sizeof(tss.io) - 1] = 0xff;
-	gdt[SEL_FREE / 8] = (sizeof(tss) - 1) | (base & 0xffffff) << 16 | 0x89ull << 40 | (base >> 24 & 0xff) << 56;
+	gdt[SEL_FREE / 8] = (sizeof(tss) - 1) | (base & 0xffffff) << 16 | 0x89ull << 40 |
+			    (base >> 24 & 0xff) << 56;
 	for (const u8 *p = v86_low; p < v86_low_end; p++)
 		*(volatile u8 *)(LOW + (u64)(p - v86_low)) = *p;
 }
@@ -71,10 +97,13 @@ static void run(const char *name, const u8 *code, unsigned iopl, int want)
 	legacy_call(v86_enter);
 	behind = *(const u16 *)(LOW + v86_at) == 0x0b0f && v86_at > v86_ip;
 	if (want == NO_TRAP)
-		check(v86_vector == VEC_UD && behind, "%s, IOPL %u: vector %u at +%u", name, iopl, v86_vector, v86_at - v86_ip);
+		check(v86_vector == VEC_UD && behind, "%s, IOPL %u: vector %u at +%u", name, iopl,
+		      v86_vector, v86_at - v86_ip);
 	else
-		check(v86_vector == (u32)want && v86_error == 0 && (want < VEC_BP + 1 || want >= 32 || v86_at == v86_ip),
-		      "%s, IOPL %u: vector %u, error %#x, at +%u", name, iopl, v86_vector, v86_error, v86_at - v86_ip);
+		check(v86_vector == (u32)want && v86_error == 0 &&
+			      (want < VEC_BP + 1 || want >= 32 || v86_at == v86_ip),
+		      "%s, IOPL %u: vector %u, error %#x, at +%u", name, iopl, v86_vector,
+		      v86_error, v86_at - v86_ip);
 }
 
 #define RUN(name, iopl, want) run(#name, v86_##name, iopl, want)
@@ -126,5 +155,6 @@ void test_main(void)
 	check(v86_eax == ~0u || !on_margay(), "REP INSB: %#x", v86_eax);
 	RUN(mmio, 0, NO_TRAP);
 	/* In x2APIC mode nothing is there. */
-	check(v86_eax == version || (x2apic_on() && v86_eax == ~0u), "the local APIC's version: %#x, not %#x", v86_eax, version);
+	check(v86_eax == version || (x2apic_on() && v86_eax == ~0u),
+	      "the local APIC's version: %#x, not %#x", v86_eax, version);
 }

@@ -98,8 +98,12 @@ MOVE(vmovntdq, "vmovntdq %%ymm14, (%%rdi)")
 
 static const struct move {
 	void (*run)(u64 at);
-	u8 reg, size;
-	bool store, vex, aligned; /* vex: or EVEX, clears what lies above */
+	u8 reg;
+	u8 size;
+	/* vex: or EVEX, clears what lies above */
+	bool store;
+	bool vex;
+	bool aligned;
 } moves[] = {
 #define ROWS(n)                                                                                     \
 	{ move_load_##n, n, 16, false, false, false }, { move_store_##n, n, 16, true, false, false }, \
@@ -188,7 +192,8 @@ void test_main(void)
 	ram = page_alloc();
 	write_cr0((read_cr0() | BIT(1)) & ~(CR0_EM | CR0_TS));
 	write_cr4(read_cr4() | CR4_OSFXSR | (has_avx ? CR4_OSXSAVE : 0));
-	avx = has_avx && cpuid(7, 0).ebx & BIT(5); /* VMOVNTDQA of 32 bytes is AVX2's: then all are there */
+	/* VMOVNTDQA of 32 bytes is AVX2's: then all are there */
+	avx = has_avx && cpuid(7, 0).ebx & BIT(5);
 	avx512 = avx && (cpuid(7, 0).ebx & CPUID_AVX512) == CPUID_AVX512;
 	if (has_avx)
 		asm volatile("xsetbv" : : "c"(0), "a"(avx512 ? 0xe7 : 7), "d"(0));

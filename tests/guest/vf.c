@@ -41,7 +41,8 @@ enum { MAILBOX_REQUEST = 1, MAILBOX_MINE = 4, MAILBOX_ANSWER = 0x10, VF_RESET = 
 
 struct desc {
 	u64 address;
-	u32 command, status;
+	u32 command;
+	u32 status;
 };
 
 static volatile u8 *regs;

@@ -236,11 +236,16 @@ static unsigned told(void)
 static void messages(void)
 {
 	/* NMI, INIT, SMI, ExtINT; vectors that are exceptions; addresses that are none. */
-	static const struct { u32 address, data; } wrong[] = {
-		{ 0, 0x400 | VECTOR }, { 0, 0x500 | VECTOR }, { 0, 0x200 | VECTOR }, { 0, 0x700 | VECTOR }, { 0, 0x600 | VECTOR },
-		{ 0, 3 }, { 0, 15 }, { 0xff000, 0x500 }, { 0x80000000, VECTOR }, { 0x01200000, VECTOR },
+	/* clang-format off */
+	static const struct { u32 address; u32 data; } wrong[] = {
+		{ 0, 0x400 | VECTOR }, { 0, 0x500 | VECTOR }, { 0, 0x200 | VECTOR },
+		{ 0, 0x700 | VECTOR }, { 0, 0x600 | VECTOR },
+		{ 0, 3 }, { 0, 15 }, { 0xff000, 0x500 }, { 0x80000000, VECTOR },
+		{ 0x01200000, VECTOR },
 		{ 0xfee00000 ^ DATA, VECTOR },
 	};
+	/* clang-format on */
+
 	u32 self = (u32)LAPIC_BASE | apic_read(APIC_ID) >> (x2apic_on() ? 0 : 24) << 12, cap = pci_find_cap(disk.bdf, PCI_CAP_MSIX);
 	u32 entries = (pci_read(disk.bdf, cap) >> 16 & 0x7ff) + 1;
 
@@ -272,8 +277,13 @@ static void messages(void)
 /* BARs over RAM, the local APIC, ECAM, each other. */
 static void bars(void)
 {
-	u32 bar = pci_read(disk.bdf, 0x10), places[] = { GUARD, 0x100000, LAPIC_BASE, 0xfec00000, (u32)ecam, 0xffffc000,
-							 pci_read(scratch.bdf, 0x10) & ~0xfu, 0xb0000000 };
+	/* clang-format off */
+	u32 bar = pci_read(disk.bdf, 0x10),
+	places[] = { GUARD, 0x100000, LAPIC_BASE, 0xfec00000, (u32)ecam, 0xffffc000,
+							 pci_read(scratch.bdf, 0x10) & ~0xfu,
+							0xb0000000 };
+	/* clang-format on */
+
 	u32 version = apic_read(APIC_VERSION);
 
 	for (unsigned i = 0; i < ARRAY_SIZE(places); i++) {

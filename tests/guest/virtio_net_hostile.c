@@ -162,8 +162,12 @@ static void nobody_gets(const char *how, u64 n)
 
 static void no_frames(void)
 {
-	static const u32 sizes[] = { 0, 1, HEADER - 1, HEADER, HEADER + 13, HEADER + NET_FRAME_MAX + 1, HEADER + LARGE_MAX + 1,
+	/* clang-format off */
+	static const u32 sizes[] = { 0, 1, HEADER - 1, HEADER, HEADER + 13,
+		HEADER + NET_FRAME_MAX + 1, HEADER + LARGE_MAX + 1,
 				     0x100000, 0xffffffff };
+	/* clang-format on */
+
 	static const u16 sums[][2] = { { 0, 2 }, { 13, 2 }, { PLAIN, 0 }, { PLAIN - 2, 1 }, { 0xffff, 0xffff }, { 34, 0xffff } };
 	volatile struct virtq *q = &net.v.queue[SEND];
 
@@ -233,7 +237,7 @@ static void prepare_large(void)
 
 static void no_large_frames(void)
 {
-	static const struct { u16 at, value; } bytes[] = {
+	static const struct { u16 at; u16 value; } bytes[] = {
 		{ 12, 0x86 }, { 13, 6 }, { IP, 0x65 }, { IP, 0x40 }, { IP, 0x44 }, { IP, 0x4f }, { IP + 6, 0x20 }, { IP + 7, 1 },
 		{ IP + 9, 17 }, { TCP + 12, 0 }, { TCP + 12, 0x10 }, { TCP + 12, 0x40 },
 	};
@@ -464,7 +468,7 @@ static void registers(void)
 
 static void commands(void)
 {
-	static const struct { u8 class, command; u16 pairs; u32 size; } wrong[] = {
+	static const struct { u8 class; u8 command; u16 pairs; u32 size; } wrong[] = {
 		{ 4, 0, 0, 4 }, { 4, 0, 3, 4 }, { 4, 0, 0x8000, 4 }, { 4, 0, 0xffff, 4 }, { 4, 1, 1, 4 }, { 4, 0xff, 1, 4 },
 		{ 0, 0, 1, 4 }, { 0xff, 0, 1, 4 }, { 4, 0, 1, 0 }, { 4, 0, 1, 1 }, { 4, 0, 1, 3 }, { 4, 0, 1, 5 },
 		{ 4, 0, 1, 0xffffffff },

@@ -18,7 +18,8 @@ asm(".section .header, \"a\"\n"
     ".balign 8\n"
     "header: .long 0xe85250d6, 0, header_end - header, -(0xe85250d6 + (header_end - header))\n"
     "	.short 1, 0\n	.long 12, 6\n	.balign 8\n"            /* the memory map */
-    "	.short 1, 1\n	.long 24, 1, 3, 14, 15\n	.balign 8\n" /* command line, modules, RSDP */
+    /* command line, modules, RSDP */
+    "	.short 1, 1\n	.long 24, 1, 3, 14, 15\n	.balign 8\n"
     "	.short 6, 0\n	.long 8\n"                              /* modules on page boundaries */
     "	.short 0, 0\n	.long 8\n"
     "header_end:\n"
@@ -127,7 +128,7 @@ static void add_memory(u32 rsdt)
 	want(0, "first stage: no table of the unit's");
 }
 
-struct tag { u32 type, size, words[]; };
+struct tag { u32 type; u32 size; u32 words[]; };
 
 static struct tag *next(struct tag *t)
 {

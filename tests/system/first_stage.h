@@ -8,7 +8,8 @@ typedef unsigned short u16;
 typedef unsigned u32;
 typedef unsigned long long u64;
 
-#define KEPT 0x9f000u    /* a page that firmware keeps: the unit's ACPI table, and what 00:0a.0 reaches */
+/* a page that firmware keeps: the unit's ACPI table, and what 00:0a.0 reaches */
+#define KEPT 0x9f000u
 #define KEPT_DEVICE 0x0a
 
 extern const u32 unit_table;     /* its signature */

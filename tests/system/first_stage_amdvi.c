@@ -38,7 +38,8 @@ void unit_turn_on(void)
 	u64 *c = commands;
 
 	for (u32 id = 0; id < IDS; id++) {
-		devices[id * 4] = (u32)tables | 3 | 4 << 9; /* valid, translated by four levels, neither read nor written */
+		/* valid, translated by four levels, neither read nor written */
+		devices[id * 4] = (u32)tables | 3 | 4 << 9;
 		devices[id * 4 + 1] = 1;                    /* domain */
 		devices[id * 4 + 2] = INTERRUPTS ? 2ull << 60 | (u32)entries | 8 << 1 | 1 : 0;
 		*c = 2ull << 60 | id; /* drop that */
@@ -50,7 +51,8 @@ void unit_turn_on(void)
 	unit_write(DEVICES, (u32)devices | (sizeof(devices) / 4096 - 1), 0);
 	unit_write(COMMANDS, (u32)commands, RING_LENGTH);
 	unit_write(EVENTS, (u32)events, RING_LENGTH);
-	unit_write(CONTROL, 1 | 1 << 2 | 1 << 3 | 1 << 10 | 1 << 12, 0); /* on, events and messages of them, coherent, commands */
+	/* on, events and messages of them, coherent, commands */
+	unit_write(CONTROL, 1 | 1 << 2 | 1 << 3 | 1 << 10 | 1 << 12, 0);
 	unit_write(COMMAND_TAIL, (IDS + 2) * 16, 0);
 	while (!waited)
 		;

@@ -18,7 +18,8 @@
 /* instructions.py knows this layout; each CPU writes its own. */
 struct counters {
 	struct {
-		uint64_t inside, outside;
+		uint64_t inside;
+		uint64_t outside;
 	} by[CPUS];
 };
 

@@ -39,17 +39,21 @@ struct counters {
 	uint64_t elsewhere; /* accesses outside of all ranges */
 	uint64_t turns;     /* how often a page was begun by another CPU than the page before */
 	struct {
-		uint64_t loads, stores, stored_bytes;
+		uint64_t loads;
+		uint64_t stores;
+		uint64_t stored_bytes;
 	} by[CPUS][NODES];
 };
 
 static struct counters *counters;
 static struct {
-	uint64_t lo, hi;
+	uint64_t lo;
+	uint64_t hi;
 } code[RANGES];
 static unsigned nr_code;
 static struct {
-	uint64_t start, end;
+	uint64_t start;
+	uint64_t end;
 	unsigned node;
 } ram[RANGES];
 static unsigned nr_ram;

@@ -13,7 +13,8 @@
 #include <margay/x86.h>
 
 struct recorded_leaf {
-	u32 leaf, subleaf;
+	u32 leaf;
+	u32 subleaf;
 	struct cpuid_regs regs;
 };
 

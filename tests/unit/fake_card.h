@@ -37,7 +37,7 @@ static struct vm_pci pci;
 static struct fake_functions functions;
 static struct pci_device dev;
 static u32 registers[FAKE_REGISTERS / 4];
-static struct { u64 start, end; } mapped[8];
+static struct { u64 start; u64 end; } mapped[8];
 static unsigned nr_mapped;
 
 /* ---- what the BARs' code asks of the VMM --------------------------------------------- */
@@ -201,7 +201,8 @@ static int teardown(void **)
 /* ---- what is looked at ----------------------------------------------------------------- */
 
 struct place {
-	u16 id, offset;
+	u16 id;
+	u16 offset;
 };
 
 static void walked(const struct place *expected, unsigned count)
@@ -231,7 +232,8 @@ static void seen(const struct place *standard, const struct place *extended)
 }
 
 struct span {
-	u16 start, end;
+	u16 start;
+	u16 end;
 };
 
 /* Whatever a guest writes, only within these spans does the card's own configuration space ever change. */

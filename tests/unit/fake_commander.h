@@ -149,7 +149,8 @@ void vm_device_counts(const struct vm *, void (*say)(const char *text))
 }
 
 const struct monitor_witness *monitor_witness;
-static const char *const *fake_log, *fake_output; /* what the log has, NULL at the end; a guest's last line */
+/* what the log has, NULL at the end; a guest's last line */
+static const char *const *fake_log, *fake_output;
 
 bool output_log_last(unsigned, unsigned, void (*say)(const char *text))
 {
@@ -201,7 +202,8 @@ int monitor_vm_start(unsigned i)
 	return 0;
 }
 
-static unsigned commander_starting; /* so many times more it still starts when it is to stop and start again */
+/* so many times more it still starts when it is to stop and start again */
+static unsigned commander_starting;
 
 int monitor_vm_stop(unsigned i, bool again)
 {

@@ -26,19 +26,24 @@
 #define FAKE_LINES 32
 
 struct fake_host {
-	u64 tsc, tsc_khz;
+	u64 tsc;
+	u64 tsc_khz;
 	bool tsc_stable;
 	u64 wall_ns;             /* wall clock when tsc was 0 */
 	u64 tsc_step;            /* what each host_tsc() adds: time passes for who polls */
-	struct host_extent ram[FAKE_RAMS]; /* for guests; extents are cut from it, what is around them cannot be touched */
+	/* for guests; extents are cut from it, what is around them cannot be touched */
+	struct host_extent ram[FAKE_RAMS];
 	unsigned nr_ram;
 	struct host_extent extent[FAKE_EXTENTS]; /* taken */
 	unsigned nr_extents;
-	bool extents_zero, freed_zero; /* what is taken is zero; something was given back as that */
+	/* what is taken is zero; something was given back as that */
+	bool extents_zero;
+	bool freed_zero;
 	u64 failed_page;           /* host_failed_page() */
 	u64 lost[4];               /* pages, in the order of their loss */
 	unsigned nr_lost;
-	unsigned lost_in;        /* the next one is from that question on, counted from 1; 0: none is */
+	/* the next one is from that question on, counted from 1; 0: none is */
+	unsigned lost_in;
 	void (*on_memory_lost)(void); /* who wants to know of them */
 	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
 	unsigned pages_in_use;
@@ -46,7 +51,9 @@ struct fake_host {
 	bool x2apic_off;           /* no CPU may use it */
 	bool mwait;                /* it sleeps */
 	bool no_alarm;             /* none for CPUs whose local APIC is a guest's */
-	struct host_console *console, *escape; /* has the foreground; gets the escape key */
+	/* has the foreground; gets the escape key */
+	struct host_console *console;
+	struct host_console *escape;
 	struct host_console *asked; /* by host_console_ask() */
 	size_t output_len;
 	size_t output_room;      /* bytes that the console takes before it is full */
@@ -56,7 +63,8 @@ struct fake_host {
 	unsigned nr_modules;
 	u8 counter_vector[FAKE_CPUS]; /* as told last */
 	u8 vector_register[32][64];
-	struct { u32 msr; u64 value; } msrs[FAKE_MSRS]; /* readable and writable MSRs; others fault */
+	/* readable and writable MSRs; others fault */
+	struct { u32 msr; u64 value; } msrs[FAKE_MSRS];
 	unsigned nr_msrs;
 	void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* NULL: zeros */
 	const struct cstates *cstates; /* of each CPU */
@@ -64,27 +72,37 @@ struct fake_host {
 	u32 smbios_size;
 	struct host_cpu_info cpus[FAKE_CPUS];
 	struct host_mitigations mitigations; /* of each CPU */
-	unsigned nr_cpus, this_cpu;
+	unsigned nr_cpus;
+	unsigned this_cpu;
 	unsigned nr_nodes;
 	unsigned kicks[FAKE_CPUS]; /* how many ever */
 	u32 kick_word[FAKE_CPUS]; /* as host_cpu_kick_word() describes it */
 	struct host_work *work[FAKE_CPUS]; /* assigned, never run by the fake itself */
-	struct host_work *running[FAKE_CPUS]; /* what the test took from work[] and runs: it may name its CPU's next */
+	/* what the test took from work[] and runs: it may name its CPU's next */
+	struct host_work *running[FAKE_CPUS];
 	struct host_pci_function pci[FAKE_FUNCTIONS];
 	unsigned nr_pci;
 	const char *pci_problem[FAKE_FUNCTIONS]; /* as in struct pci_info */
-	u8 pci_pin[FAKE_FUNCTIONS], pci_msi[FAKE_FUNCTIONS]; /* as in struct pci_info */
+	/* as in struct pci_info */
+	u8 pci_pin[FAKE_FUNCTIONS];
+	u8 pci_msi[FAKE_FUNCTIONS];
+
 	bool pci_no_msix[FAKE_FUNCTIONS];
 	u8 pci_config[FAKE_FUNCTIONS][4096]; /* plain memory: what is written is read */
 	bool pci_posted[FAKE_FUNCTIONS]; /* nothing was read since the last write */
 	struct pci_cap pci_cap[FAKE_FUNCTIONS][8];
 	unsigned nr_pci_caps[FAKE_FUNCTIONS];
-	int take_back_says, reset_says;
+	int take_back_says;
+	int reset_says;
 	struct pci_address pci_group[FAKE_FUNCTIONS]; /* 0: its own */
 	struct host_idle_work *idle_work; /* the last that was begun */
 	bool reset_waits;        /* none is over */
 	int pci_reset_says[FAKE_FUNCTIONS]; /* of that one, if not 0 */
-	unsigned pci_reset_begun[FAKE_FUNCTIONS], pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS]; /* how often */
+	/* how often */
+	unsigned pci_reset_begun[FAKE_FUNCTIONS];
+	unsigned pci_taken_back[FAKE_FUNCTIONS];
+	unsigned pci_reset[FAKE_FUNCTIONS];
+
 	unsigned pci_open[FAKE_FUNCTIONS];
 	bool pci_path_less; /* neither AtomicOps nor relaxed ordering */
 	struct {
@@ -95,39 +113,57 @@ struct fake_host {
 	struct {
 		void (*fn)(void *arg, unsigned n);
 		void *arg;
-		bool taken, open, others; /* others: not to be had */
+		/* others: not to be had */
+		bool taken;
+		bool open;
+		bool others;
 		/* Where it leads without fn, and how often that was said; vector 0: nowhere. */
 		u32 apic;
 		u8 vector;
 		bool in_service;
-		unsigned led, ended;
+		unsigned led;
+		unsigned ended;
 	} intx[FAKE_LINES];
 	bool given[FAKE_CPUS];   /* whose local APIC is a guest's */
 	unsigned apic_resets;
 	struct { unsigned cpu; u8 vector; } sent[64]; /* to guests' own APICs, in order */
 	unsigned nr_sent;
-	void (*sending)(void);   /* host_apic_interrupt(), before it looks whose that APIC is; NULL: nothing */
+	/* host_apic_interrupt(), before it looks whose that APIC is; NULL: nothing */
+	void (*sending)(void);
 	bool iommu;              /* there is one */
 	int iommu_error;         /* what the next call that can fail says, once */
 	const char *iommu_unfit[FAKE_FUNCTIONS];
 	const struct host_iommu_user *iommu_user; /* of the last one made */
-	struct host_iommu_state iommu_state; /* of each function, but for the domain, which follows their numbers */
+	/* of each function, but for the domain, which follows their numbers */
+	struct host_iommu_state iommu_state;
 	char iommu_log[512];     /* what was asked of it, in order */
-	bool remaps, wide;       /* interrupts; with APIC IDs above 254, too */
+	/* interrupts; with APIC IDs above 254, too */
+	bool remaps;
+	bool wide;
 	int reserve;             /* host_iommu_reserve()'s error */
 	unsigned entries;        /* that it keeps at most; 0: FAKE_ENTRIES */
-	unsigned reserved, released; /* how many it was asked for, and how many came back, in all */
+	/* how many it was asked for, and how many came back, in all */
+	unsigned reserved;
+	unsigned released;
+
 	struct {
 		bool used;
-		unsigned index, cpu, vector;
+		unsigned index;
+		unsigned cpu;
+		unsigned vector;
 	} entry[FAKE_ENTRIES];   /* of interrupts, by the number in a message */
-	u64 platform, platform_size; /* what host_may_map() does not allow as registers, nor host_may_open() as ports */
-	bool decodes;            /* registers are there only while function 0 has its memory decoding on */
-	u8 *registers;           /* what host_mmio_map() maps, FAKE_REGISTERS bytes; NULL: nothing */
+	/* what host_may_map() does not allow as registers, nor host_may_open() as ports */
+	u64 platform;
+	u64 platform_size;
+	/* registers are there only while function 0 has its memory decoding on */
+	bool decodes;
+	/* what host_mmio_map() maps, FAKE_REGISTERS bytes; NULL: nothing */
+	u8 *registers;
 	struct {
 		void (*fn)(void *arg, unsigned n);
 		void *arg;
-		unsigned cpu, n;
+		unsigned cpu;
+		unsigned n;
 	} vector[FAKE_VECTORS]; /* taken where fn is set */
 	void (*wait)(void);      /* host_cpu_wait(); NULL: time goes on to the next timer */
 	void (*window)(void);    /* host_interrupt_window(), once timers have run; NULL: nothing */

@@ -17,7 +17,8 @@
 
 static struct {
 	u64 msr[3][0x2000]; /* from 0, 0xc0000000 and 0xc0010000 on */
-	u64 cr[5], dr[7];
+	u64 cr[5];
+	u64 dr[7];
 	struct cpuid_regs (*cpuid)(u32 leaf, u32 subleaf); /* NULL: zeros */
 } fake_cpu;
 

@@ -25,7 +25,7 @@
 static struct {
 	u32 apic_id;
 	unsigned count;
-	struct { u32 leaf, subleaf; struct cpuid_regs regs; } leaf[MAX_LEAVES];
+	struct { u32 leaf; u32 subleaf; struct cpuid_regs regs; } leaf[MAX_LEAVES];
 } machine[MAX_CPUS];
 static unsigned nr_cpus, now; /* the CPU that the code runs on */
 static struct cpuid_table table;

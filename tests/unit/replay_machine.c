@@ -129,7 +129,8 @@ static void read_facts(void)
 unsigned replay_cpu;
 
 struct entry {
-	u32 leaf, subleaf;
+	u32 leaf;
+	u32 subleaf;
 	struct cpuid_regs regs;
 };
 

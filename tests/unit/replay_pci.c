@@ -6,7 +6,8 @@
 #include "kernel/acpi/acpi.h"
 #include "tests/unit/replay.h"
 
-#define ECAM_COOKIE 0x1000000000000ull /* of an address in ECAM as a pointer, which nobody follows */
+/* of an address in ECAM as a pointer, which nobody follows */
+#define ECAM_COOKIE 0x1000000000000ull
 
 static u32 config_address;
 

@@ -214,7 +214,10 @@ static void test_dmar_bad(void **)
 		assert_non_null(READ(dmar_read, &d));
 	}
 	static const struct {
-		unsigned room, length; /* of a device scope: bytes there, bytes it says */
+		/* of a device scope: bytes there, bytes it says */
+		unsigned room;
+		unsigned length;
+
 		const char *reason;
 	} scopes[] = {
 		{ 5, 8, "a device scope is cut" },

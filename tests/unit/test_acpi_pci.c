@@ -75,7 +75,8 @@ static unsigned read_crs(const u8 *bytes, size_t n)
 #define EXTENDED_SPACE(type, min, max, trans, len) \
 	0x8b, 0x35, 0, type, 0x0c, 0, 1, 0, Q(0), Q(min), Q(max), Q(trans), Q(len), Q(0)
 #define END 0x79, 0x00
-#define PORTS_CF8 0x47, 0x01, 0xf8, 0x0c, 0xf8, 0x0c, 1, 8 /* what the bridge itself has: no window */
+/* what the bridge itself has: no window */
+#define PORTS_CF8 0x47, 0x01, 0xf8, 0x0c, 0xf8, 0x0c, 1, 8
 
 static void test_windows(void **)
 {

@@ -25,13 +25,23 @@
 #define TIMERS 3
 
 static struct {
-	u64 tsc, counter_from, counter_at; /* the boot CPU's TSC; the counter's value at the first */
-	u32 config[TIMERS], caps[TIMERS], comparator[TIMERS];
+	/* the boot CPU's TSC; the counter's value at the first */
+	u64 tsc;
+	u64 counter_from;
+	u64 counter_at;
+
+	u32 config[TIMERS];
+	u32 caps[TIMERS];
+	u32 comparator[TIMERS];
 	unsigned slow;            /* ticks that each access takes */
-	bool stands, absent;
+	bool stands;
+	bool absent;
 	unsigned routed;          /* input that is open as NMI; 0: none */
 	unsigned dead;            /* inputs, a bit each, by which nothing comes */
-	unsigned tried, nmis, opens, waits;
+	unsigned tried;
+	unsigned nmis;
+	unsigned opens;
+	unsigned waits;
 	unsigned strays;          /* NMIs of others, a millisecond after each other */
 	bool busy;                /* no input can be had */
 	unsigned wants;           /* GSIs of PCI functions, a bit each */

@@ -22,15 +22,29 @@
 #define BASE 0xfeb80000
 
 static struct {
-	u64 efr, efr2, control, devices, commands, events, status, exclusion, head, tail, event_head, event_tail;
-	bool hangs, lost, never_stops, deaf;
+	u64 efr;
+	u64 efr2;
+	u64 control;
+	u64 devices;
+	u64 commands;
+	u64 events;
+	u64 status;
+	u64 exclusion;
+	u64 head;
+	u64 tail;
+	u64 event_head;
+	u64 event_tail;
+	bool hangs;
+	bool lost;
+	bool never_stops;
+	bool deaf;
 	char log[400];
 	unsigned devices_dropped; /* by their numbers */
 	struct { bool valid; u16 bdf; u64 dte[4]; } device[KEPT];
-	struct { bool valid; u16 domain; u64 at, to; } tlb[KEPT];
+	struct { bool valid; u16 domain; u64 at; u64 to; } tlb[KEPT];
 	struct { bool valid; u16 bdf; unsigned n; u64 e[2]; } irte[KEPT];
 } hw;
-static struct { u16 control; u32 address, high; u16 data; } msi;
+static struct { u16 control; u32 address; u32 high; u16 data; } msi;
 static bool x2apic;
 static u64 tsc;
 static void *made[64];
@@ -192,7 +206,7 @@ static u64 hw_access(u16 bdf, u64 at, bool write)
 	return hw.tlb[t].to = (e & 0x000ffffffffff000) | (at & (BIT(3 + 9 * level) - 1));
 }
 
-struct sent { u32 id; u8 vector, mode; bool blocked; };
+struct sent { u32 id; u8 vector; u8 mode; bool blocked; };
 
 /* What a write of this data to the addresses of interrupts leads to. */
 static struct sent hw_interrupt(u16 bdf, u32 data)

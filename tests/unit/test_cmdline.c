@@ -75,9 +75,13 @@ static void test_escape(void **)
 
 static void test_gdb(void **)
 {
-	static const char *const bad[] = { "gdb=", "gdb=com2", "gdb=com2,", "gdb=com5,a", "gdb=com0,a", "gdb=com,a", "gdb=com22,a",
-					   "gdb=com2,115200,", "gdb=com2,7,a", "gdb=com2,115200,a,b",
+	/* clang-format off */
+	static const char *const bad[] = { "gdb=", "gdb=com2", "gdb=com2,", "gdb=com5,a",
+		"gdb=com0,a", "gdb=com,a", "gdb=com22,a",
+					   "gdb=com2,115200,", "gdb=com2,7,a",
+					"gdb=com2,115200,a,b",
 					   "gdb=com2,a2345678901234567890123456789012" };
+	/* clang-format on */
 
 	assert_int_equal(parse(""), 0);
 	assert_int_equal(c.gdb_port, 0);
@@ -138,16 +142,23 @@ static void test_screen(void **)
 
 static void test_check(void **)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text;
 		u32 seconds;
-		bool stay, dump;
-	} good[] = { { "check", 10, false, false }, { "check=1", 1, false, false }, { "check=3600", 3600, false, false },
+		bool stay;
+		bool dump;
+	} good[] = { { "check", 10, false, false }, { "check=1", 1, false, false },
+	{ "check=3600", 3600, false, false },
 		     { "check=stay", 10, true, false }, { "check=5,stay", 5, true, false },
 		     { "check=5,stay check", 10, false, false }, { "check=dump", 10, false, true },
 		     { "check=7,dump", 7, false, true }, { "check=7,stay,dump", 7, true, true },
-		     { "check=dump,stay", 10, true, true }, { "check=dump check", 10, false, false },
-		     { "check=3,json,stay,dump", 3, true, true }, { "check=json check=stay", 10, true, false } };
+		     { "check=dump,stay", 10, true, true },
+		{ "check=dump check", 10, false, false },
+		     { "check=3,json,stay,dump", 3, true, true },
+		{ "check=json check=stay", 10, true, false } };
+	/* clang-format on */
+
 	static const char *const bad[] = {
 		"check=", "check=0", "check=3601", "check=,stay", "check=5,", "check=5,sta", "check5", "check,stay", "check=stay,5",
 		"checks", "check=5,stay,", "Check", "check=-1", "check=dump,5", "check=dump,dump", "check=stay,stay", "check=5,5",
@@ -209,17 +220,25 @@ static void test_good(void **)
 
 static void test_bad_console(void **)
 {
+	/* clang-format off */
 	static const char *const bad[] = {
-		"console=", "console=com3", "console=COM1", "console=com1,", "console=com1,0", "console=com1,115201",
-		"console=com1,7", "console=com1,9600x", "console=com1,99999999999999999999", "console=0x", "console=0x0",
-		"console=0x10000", "console=0xfff9", "console=3f8", "console=mmio:", "console=mmio:0x", "console=mmio:0x0",
-		"console=mmio:0x10000000000000", "console=mmio:0xffffffffffffffffff", "console=com1,,",
-		"console=com1,9600,8n1", "console=com1,irq=", "console=com1,irq=256", "console=com1,irq=x",
+		"console=", "console=com3", "console=COM1", "console=com1,", "console=com1,0",
+		"console=com1,115201",
+		"console=com1,7", "console=com1,9600x", "console=com1,99999999999999999999",
+		"console=0x", "console=0x0",
+		"console=0x10000", "console=0xfff9", "console=3f8", "console=mmio:",
+		"console=mmio:0x", "console=mmio:0x0",
+		"console=mmio:0x10000000000000", "console=mmio:0xffffffffffffffffff",
+		"console=com1,,",
+		"console=com1,9600,8n1", "console=com1,irq=", "console=com1,irq=256",
+		"console=com1,irq=x",
 		"console=com1,irq=0", "console=com1,irq=2",
 		"console=com1,irq=4,9600", "console=com1,irq=4,irq=4", "console=com1,9600,irq=4,",
 		"console=com1,9600,9600", "console=mmio",
-		"console=mmio32:0xfe03a002", "console=mmio16:0xfe03a000", "console=mmio:0xfffffffffffe8",
+		"console=mmio32:0xfe03a002", "console=mmio16:0xfe03a000",
+		"console=mmio:0xfffffffffffe8",
 	};
+	/* clang-format on */
 
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
 		refuse(bad[i], "mmio:0x<address>");

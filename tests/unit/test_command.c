@@ -70,7 +70,8 @@ static void test_commands(void **)
 static void test_errors(void **)
 {
 	static const struct {
-		const char *line, *error;
+		const char *line;
+		const char *error;
 	} bad[] = {
 		{ "", "" },
 		{ "   ", "" },
@@ -109,7 +110,8 @@ static void list(const struct command *c)
 static void test_each(void **)
 {
 	static const struct {
-		const char *words, *names;
+		const char *words;
+		const char *names;
 		unsigned count;
 	} cases[] = {
 		{ "", "help;log;regs;stats;vm;vm list;vm start;vm stop;", COUNT },

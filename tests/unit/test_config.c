@@ -254,8 +254,12 @@ static void what_follows(void **)
 
 static void console_log(void **)
 {
-	static const char *const bad[] = { "64", "0K", "4", "2K", "6K", "16388K", "17M", "1G", "64KB", "K", "-4K", "4 K",
+	/* clang-format off */
+	static const char *const bad[] = { "64", "0K", "4", "2K", "6K", "16388K", "17M", "1G",
+		"64KB", "K", "-4K", "4 K",
 					   "18014398509481988K", "18446744073709551616K" };
+	/* clang-format on */
+
 	static const struct { const char *text; unsigned kib; } good[] = {
 		{ "0", 0 }, { "4K", 4 }, { "64K", 64 }, { "1M", 1024 }, { "16M", 16384 }, { "16384K", 16384 },
 	};
@@ -281,10 +285,14 @@ static void console_log(void **)
 
 static void what_follows_wrong(void **)
 {
+	/* clang-format off */
 	static const char *const bad[] = {
-		"0 in 10m", "100001 in 10m", "5 in 0m", "5 in 721h", "5 in 43201m", "5 in 10d", "5 in 10", "5 in 10mm", "5in 10m",
-		"5 per 10m", "5", "in 10m", "-1 in 10m", "5 in -1m", "99999999999999999999 in 1m", "5 in 18446744073709551615h",
+		"0 in 10m", "100001 in 10m", "5 in 0m", "5 in 721h", "5 in 43201m", "5 in 10d",
+		"5 in 10", "5 in 10mm", "5in 10m",
+		"5 per 10m", "5", "in 10m", "-1 in 10m", "5 in -1m", "99999999999999999999 in 1m",
+		"5 in 18446744073709551615h",
 	};
+	/* clang-format on */
 
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
 		char text[100], expected[200];
@@ -347,8 +355,11 @@ static void keys(void **)
 
 static void memory_sizes(void **)
 {
-	static const char *const not_a_size[] = { "512", "512MB", "512m", "M", "0x200M", "-512M", "512 M", "1.5G", "1P", "1t",
+	/* clang-format off */
+	static const char *const not_a_size[] = { "512", "512MB", "512m", "M", "0x200M", "-512M",
+		"512 M", "1.5G", "1P", "1t",
 						  "99999999999999999999G" };
+	/* clang-format on */
 
 	assert_int_equal(parse("kernel = a\nmemory = 65536K\n"), 0);
 	assert_int_equal(config.memory, 64ull << 20);
@@ -935,22 +946,29 @@ static void on_mce(void **)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guest_modules), cmocka_unit_test(dmi), cmocka_unit_test(vfs),
 		cmocka_unit_test(on_fault), cmocka_unit_test(on_mce),
 		cmocka_unit_test(debug_exit_and_after),
-		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
+		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults),
+		cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(not_direct),
-		cmocka_unit_test(what_follows), cmocka_unit_test(console_log), cmocka_unit_test(what_follows_wrong),
+		cmocka_unit_test(what_follows), cmocka_unit_test(console_log),
+		cmocka_unit_test(what_follows_wrong),
 		cmocka_unit_test(all_errors),
-		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
+		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values),
+		cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(disks),
 		cmocka_unit_test(nets),
 		cmocka_unit_test(memory_by_node),
-		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_parts),
+		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions),
+		cmocka_unit_test(pci_parts),
 		cmocka_unit_test(pci_irqs),
-		cmocka_unit_test(pci_nodes),    cmocka_unit_test(dma), cmocka_unit_test(cache_and_bandwidth),
+		cmocka_unit_test(pci_nodes),    cmocka_unit_test(dma),
+		cmocka_unit_test(cache_and_bandwidth),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,11 +130,14 @@ static void test_pf_differences(void **)
 /* Whatever a guest writes, these only ever change: and within them not what is the path's or the host's. */
 static void test_pf_writes(void **)
 {
+	/* clang-format off */
 	static const struct span open[] = {
-		{ 0x04, 0x08 }, { 0x44, 0x48 }, { 0x48, 0x50 }, { 0x68, 0x6c }, { 0x88, 0x8c }, { 0xc0, 0xd8 }, { 0x100, 0x150 },
+		{ 0x04, 0x08 }, { 0x44, 0x48 }, { 0x48, 0x50 }, { 0x68, 0x6c }, { 0x88, 0x8c },
+		{ 0xc0, 0xd8 }, { 0x100, 0x150 },
 		/* In no capability: the vendor's. */
 		{ 0x50, 0x60 }, { 0xa8, 0xc0 }, { 0xd8, 0x100 },
 	};
+	/* clang-format on */
 
 	changes_only(open, ARRAY_SIZE(open));
 	/* Power state; payload size, FLR; LTR; the vendor-specific capability's head. */

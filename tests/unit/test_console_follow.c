@@ -26,8 +26,15 @@ static u64 tsc;
 
 static struct {
 	enum serial_mode mode;
-	unsigned routed, route_errors, routes, masks, off, expected, interrupts;
-	bool masked, locked;
+	unsigned routed;
+	unsigned route_errors;
+	unsigned routes;
+	unsigned masks;
+	unsigned off;
+	unsigned expected;
+	unsigned interrupts;
+	bool masked;
+	bool locked;
 	const char *debugger;
 	unsigned again; /* others that come while the handler runs */
 } line;

@@ -37,11 +37,19 @@ static struct {
 	enum serial_mode mode;
 	unsigned comes;         /* so many of its interrupts */
 	int request_says;
-	unsigned requests, asks, masks, polls, arms;
-	bool noted, expected;   /* an NMI that nobody has looked at; it may be nobody's */
+	unsigned requests;
+	unsigned asks;
+	unsigned masks;
+	unsigned polls;
+	unsigned arms;
+	/* an NMI that nobody has looked at; it may be nobody's */
+	bool noted;
+	bool expected;
+
 	u32 masked;
 	int on;                 /* the interrupt that is in use */
-	bool asking, locked;
+	bool asking;
+	bool locked;
 	struct host_timer *timer;
 } line;
 static struct cmdline c;

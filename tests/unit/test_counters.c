@@ -25,7 +25,7 @@
 
 static struct vm *vm;
 static u64 global[2]; /* what set_counters() was told for each vCPU */
-static struct { u32 msr; bool read, write; } opened[2][64];
+static struct { u32 msr; bool read; bool write; } opened[2][64];
 static unsigned nr_opened[2];
 static struct cpuid_regs leaf_a, leaf_7, leaf_ext;
 static u32 highest;

@@ -197,7 +197,11 @@ static void threads_by_amd_leaf(void **)
 
 /* Alder Lake's two kinds of cores, and one without the last cache: leaves 4.3, 0xB, 0x16, 0x1A and 0x80000006 of each. */
 static struct core {
-	struct cpuid_regs cache, thread, mhz, kind, l2;
+	struct cpuid_regs cache;
+	struct cpuid_regs thread;
+	struct cpuid_regs mhz;
+	struct cpuid_regs kind;
+	struct cpuid_regs l2;
 } p_core = {
 	{ 0xfc1fc163, 0x0240003f, 0x9fff, 4 }, { 1, 2, 0x100, 0 }, { 3200, 5200, 100, 0 }, { 0x40000001, 0, 0, 0 },
 	{ 0, 0, 0x05007040, 0 },
@@ -352,7 +356,7 @@ static void counters(void **)
 /* Which counters leaf 0xA offers, by words made up: version, number, fixed ones. */
 static void counters_offered(void **)
 {
-	static const struct { u32 eax, edx; u8 general, fixed; } of[] = {
+	static const struct { u32 eax; u32 edx; u8 general; u8 fixed; } of[] = {
 		{ 0x07300401, 0x603, 0, 0 }, { 0x07300402, 0x603, 4, 3 }, { 0x08301005, 0x8604, 8, 3 }, { 0x07300803, 0x602, 8, 2 },
 	};
 

@@ -73,19 +73,25 @@ void host_pages_free(void *p, unsigned n)
 
 static void test_what_a_guest_enters(void **)
 {
+	/* clang-format off */
 	static const struct {
 		struct cstate state;
 		u8 type; /* as which it is told; 0: not at all */
 	} rows[] = {
-		{ MWAIT(0x00, 1), 1 }, { MWAIT(0x01, 1), 1 }, { MWAIT(0x20, 2), 2 }, { MWAIT(0x20, 3), 2 },
+		{ MWAIT(0x00, 1), 1 }, { MWAIT(0x01, 1), 1 }, { MWAIT(0x20, 2), 2 },
+		{ MWAIT(0x20, 3), 2 },
 		{ HALT(1), 1 }, { HALT(2), 0 }, { HALT(3), 0 },
 		/* Not in leaf 5: a third substate, C2, a state beyond EDX, C0; more than a hint. */
-		{ MWAIT(0x02, 1), 0 }, { MWAIT(0x10, 2), 0 }, { MWAIT(0x70, 2), 0 }, { MWAIT(0xf0, 1), 0 }, { MWAIT(0x100, 1), 0 },
+		{ MWAIT(0x02, 1), 0 }, { MWAIT(0x10, 2), 0 }, { MWAIT(0x70, 2), 0 },
+		{ MWAIT(0xf0, 1), 0 }, { MWAIT(0x100, 1), 0 },
 		{ MWAIT(0x100000000, 1), 0 },
 		/* Ports, also before a HLT (class 1), which exit. */
-		{ PORT(0x814, 2), 0 }, { PORT(0x814, 1), 0 }, { { { 0x7f, 1, 1, 1, 0x814 }, 1, 1, 0 }, 0 },
+		{ PORT(0x814, 2), 0 }, { PORT(0x814, 1), 0 },
+		{ { { 0x7f, 1, 1, 1, 0x814 }, 1, 1, 0 }, 0 },
 		{ { { ACPI_SPACE_MEMORY, 1, 2, 1, 0 }, 1, 1, 0 }, 0 },
 	};
+	/* clang-format on */
+
 	const struct cpuid_regs known = LEAF5;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {

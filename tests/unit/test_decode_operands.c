@@ -16,7 +16,8 @@
 #define NO_REX 0x3f /* stands for none, in front of 0x40 to 0x4f */
 
 struct stem {
-	u8 len, bytes[2];
+	u8 len;
+	u8 bytes[2];
 };
 
 /* MOV both ways, of bytes and of what the operand size says; MOVZX; ADD with a byte that is sign-extended. */
@@ -26,7 +27,8 @@ static unsigned tried;
 
 static void compare(const struct stem *stem, bool address_prefix, u8 rex, u8 modrm, u8 sib)
 {
-	static const u8 tail[] = { 0x91, 0xa2, 0xb3, 0xc4, 0x85 }; /* displacements, negative ones, and an immediate */
+	/* displacements, negative ones, and an immediate */
+	static const u8 tail[] = { 0x91, 0xa2, 0xb3, 0xc4, 0x85 };
 	u8 bytes[INSN_MAX] = { 0 };
 	unsigned n = 0;
 

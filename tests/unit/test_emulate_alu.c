@@ -28,7 +28,10 @@
 
 /* What an instruction finds and leaves: RDI points to `mem`, RAX and RCX are operands. */
 struct machine {
-	u64 rax, rcx, rflags, mem;
+	u64 rax;
+	u64 rcx;
+	u64 rflags;
+	u64 mem;
 };
 
 static u8 *code; /* of this machine: the instruction between what sets and what reads the flags */
@@ -211,10 +214,15 @@ static unsigned compared;
 /* One instruction of `len` bytes, with the operands' edges and others, and each of the flags it may take. */
 static void compare(const u8 *bytes, unsigned len, u64 flags)
 {
+	/* clang-format off */
 	static const u64 values[] = {
-		0, 1, 2, 0xf, 0x10, 0x7f, 0x80, 0xfe, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
-		0x7fffffffffffffff, 0x8000000000000000, 0xfffffffffffffffe, ~0ull, 0x0123456789abcdef, 0xfedcba9876543210,
+		0, 1, 2, 0xf, 0x10, 0x7f, 0x80, 0xfe, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff,
+		0x80000000, 0xffffffff,
+		0x7fffffffffffffff, 0x8000000000000000, 0xfffffffffffffffe, ~0ull,
+		0x0123456789abcdef, 0xfedcba9876543210,
 	};
+	/* clang-format on */
+
 	u8 padded[INSN_MAX] = { 0 };
 
 	memcpy(padded, bytes, len);
@@ -298,7 +306,8 @@ static void moves_and_bits(void **)
 	all_sizes(0, 0xc6, at_rdi(0), 0x89abcdef, 4, FLAGS);
 	for (u8 op = 0xb6; op <= 0xbf; op += op == 0xb7 ? 7 : 1) /* MOVZX, MOVSX */
 		all_sizes(1, op, at_rdi(GPR_RCX), 0, 0, FLAGS);
-	for (u8 member = 4; member < 8; member++) /* BT, BTS, BTR, BTC; but for CF the flags are undefined */
+	/* BT, BTS, BTR, BTC; but for CF the flags are undefined */
+	for (u8 member = 4; member < 8; member++)
 		all_sizes(1, 0xba, at_rdi(member), 0x45, 1, RFLAGS_CF);
 }
 
@@ -310,7 +319,8 @@ static void exchanges(void **)
 	compare((const u8[]){ 0x0f, 0xc0, at_rdi(GPR_RCX) }, 3, FLAGS);
 	compare((const u8[]){ 0x0f, 0xc0, at_rdi(5) }, 3, FLAGS); /* CH */
 	compare((const u8[]){ 0x0f, 0xb0, at_rdi(GPR_RCX) }, 3, FLAGS);
-	compare((const u8[]){ 0x0f, 0xb0, at_rdi(4) }, 3, FLAGS); /* AH, whose RAX it compares with */
+	/* AH, whose RAX it compares with */
+	compare((const u8[]){ 0x0f, 0xb0, at_rdi(4) }, 3, FLAGS);
 	compare((const u8[]){ 0xf0, 0x48, 0x0f, 0xb1, at_rdi(GPR_RAX) }, 5, FLAGS);
 	compare((const u8[]){ 0xf0, 0x48, 0x0f, 0xc1, at_rdi(GPR_RAX) }, 5, FLAGS);
 }
@@ -320,7 +330,8 @@ static void flags_alone(void **)
 {
 	static const struct {
 		u8 bytes[INSN_MAX];
-		unsigned len, writes;
+		unsigned len;
+		unsigned writes;
 	} insns[] = {
 		{ { 0x39, 0x0f }, 2, 0 }, { { 0x3b, 0x0f }, 2, 0 }, { { 0x80, 0x3f, 1 }, 3, 0 }, { { 0x85, 0x0f }, 2, 0 },
 		{ { 0x0f, 0xba, 0x27, 3 }, 4, 0 }, { { 0x0f, 0xba, 0x2f, 3 }, 4, 1 }, { { 0x01, 0x0f }, 2, 1 },

@@ -68,11 +68,16 @@ u64 emulate_get_gpr(const struct vcpu *, u8, unsigned, bool) { fail(); return 0;
 void emulate_set_gpr(struct vcpu *, u8, unsigned, bool, u64) { fail(); }
 
 struct state {
-	u64 rax, rbx, rcx, rdx, rflags;
+	u64 rax;
+	u64 rbx;
+	u64 rcx;
+	u64 rdx;
+	u64 rflags;
 	u8 mem[16];
 };
 
-static const u8 insns[2][6] = { { 0xf0, 0x0f, 0xc7, 0x0f }, { 0xf0, 0x48, 0x0f, 0xc7, 0x0f } }; /* lock cmpxchg8b (%rdi), 16b */
+/* lock cmpxchg8b (%rdi), 16b */
+static const u8 insns[2][6] = { { 0xf0, 0x0f, 0xc7, 0x0f }, { 0xf0, 0x48, 0x0f, 0xc7, 0x0f } };
 
 static void on_cpu(bool wide, struct state *s)
 {

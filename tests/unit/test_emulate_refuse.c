@@ -142,9 +142,12 @@ static void test_refused(void **)
 	const struct vmexit other = { .reason = VMEXIT_HLT };
 
 	for (unsigned ring = 0; ring < 4; ring++) {
-		judge(ring, leave(ring, &load, BYTES("\x0f\xaf\x07")), 1000); /* imul (%rdi), %eax */
-		judge(ring, leave(ring, &load, BYTES("\x0f\x04")), 1000);     /* none that there is */
-		judge(ring, leave(ring, &load, BYTES("\x0f\x0b")), 1000);     /* ud2: no operand in memory */
+		/* imul (%rdi), %eax */
+		judge(ring, leave(ring, &load, BYTES("\x0f\xaf\x07")), 1000);
+		/* none that there is */
+		judge(ring, leave(ring, &load, BYTES("\x0f\x04")), 1000);
+		/* ud2: no operand in memory */
+		judge(ring, leave(ring, &load, BYTES("\x0f\x0b")), 1000);
 		judge(ring, leave(ring, &string, BYTES("\x90")), 1000);
 		judge(ring, leave(ring, &other, BYTES("\x0f\x04")), 1000);
 		/* A jump into a device's page. */

@@ -96,27 +96,46 @@ static int run(const u8 *bytes, unsigned n, unsigned reg)
 	return emulate_vector(&vcpu, &insn);
 }
 
+/* clang-format off */
 static const struct {
 	u8 bytes[5];
-	unsigned n, size;
-	bool store, aligned, vex; /* and EVEX */
+	unsigned n;
+	unsigned size;
+	/* and EVEX */
+	bool store;
+	bool aligned;
+	bool vex;
 } moves[] = {
-	{ { 0x0f, 0x10 }, 2, 16, false, false, false }, { { 0x0f, 0x11 }, 2, 16, true, false, false },
-	{ { 0x66, 0x0f, 0x10 }, 3, 16, false, false, false }, { { 0x66, 0x0f, 0x11 }, 3, 16, true, false, false },
+	{ { 0x0f, 0x10 }, 2, 16, false, false, false },
+	{ { 0x0f, 0x11 }, 2, 16, true, false, false },
+	{ { 0x66, 0x0f, 0x10 }, 3, 16, false, false, false },
+	{ { 0x66, 0x0f, 0x11 }, 3, 16, true, false, false },
 	{ { 0x0f, 0x28 }, 2, 16, false, true, false }, { { 0x0f, 0x29 }, 2, 16, true, true, false },
-	{ { 0x66, 0x0f, 0x28 }, 3, 16, false, true, false }, { { 0x66, 0x0f, 0x29 }, 3, 16, true, true, false },
-	{ { 0x0f, 0x2b }, 2, 16, true, true, false }, { { 0x66, 0x0f, 0x2b }, 3, 16, true, true, false },
-	{ { 0x66, 0x0f, 0x6f }, 3, 16, false, true, false }, { { 0x66, 0x0f, 0x7f }, 3, 16, true, true, false },
-	{ { 0xf3, 0x0f, 0x6f }, 3, 16, false, false, false }, { { 0xf3, 0x0f, 0x7f }, 3, 16, true, false, false },
-	{ { 0x66, 0x0f, 0xe7 }, 3, 16, true, true, false }, { { 0xf2, 0x0f, 0xf0 }, 3, 16, false, false, false },
+	{ { 0x66, 0x0f, 0x28 }, 3, 16, false, true, false },
+	{ { 0x66, 0x0f, 0x29 }, 3, 16, true, true, false },
+	{ { 0x0f, 0x2b }, 2, 16, true, true, false },
+	{ { 0x66, 0x0f, 0x2b }, 3, 16, true, true, false },
+	{ { 0x66, 0x0f, 0x6f }, 3, 16, false, true, false },
+	{ { 0x66, 0x0f, 0x7f }, 3, 16, true, true, false },
+	{ { 0xf3, 0x0f, 0x6f }, 3, 16, false, false, false },
+	{ { 0xf3, 0x0f, 0x7f }, 3, 16, true, false, false },
+	{ { 0x66, 0x0f, 0xe7 }, 3, 16, true, true, false },
+	{ { 0xf2, 0x0f, 0xf0 }, 3, 16, false, false, false },
 	{ { 0x66, 0x0f, 0x38, 0x2a }, 4, 16, false, true, false },
-	{ { 0xc5, 0xf8, 0x10 }, 3, 16, false, false, true }, { { 0xc5, 0xfc, 0x11 }, 3, 32, true, false, true },
-	{ { 0xc5, 0xfc, 0x10 }, 3, 32, false, false, true }, { { 0xc5, 0xf8, 0x11 }, 3, 16, true, false, true },
-	{ { 0xc5, 0xfc, 0x28 }, 3, 32, false, true, true }, { { 0xc5, 0xfd, 0x29 }, 3, 32, true, true, true },
-	{ { 0xc5, 0xfd, 0x6f }, 3, 32, false, true, true }, { { 0xc5, 0xfe, 0x6f }, 3, 32, false, false, true },
-	{ { 0xc5, 0xfa, 0x6f }, 3, 16, false, false, true }, { { 0xc5, 0xfe, 0x7f }, 3, 32, true, false, true },
-	{ { 0xc5, 0xfd, 0xe7 }, 3, 32, true, true, true }, { { 0xc5, 0xfc, 0x2b }, 3, 32, true, true, true },
-	{ { 0xc5, 0xff, 0xf0 }, 3, 32, false, false, true }, { { 0xc4, 0xe2, 0x7d, 0x2a }, 4, 32, false, true, true },
+	{ { 0xc5, 0xf8, 0x10 }, 3, 16, false, false, true },
+	{ { 0xc5, 0xfc, 0x11 }, 3, 32, true, false, true },
+	{ { 0xc5, 0xfc, 0x10 }, 3, 32, false, false, true },
+	{ { 0xc5, 0xf8, 0x11 }, 3, 16, true, false, true },
+	{ { 0xc5, 0xfc, 0x28 }, 3, 32, false, true, true },
+	{ { 0xc5, 0xfd, 0x29 }, 3, 32, true, true, true },
+	{ { 0xc5, 0xfd, 0x6f }, 3, 32, false, true, true },
+	{ { 0xc5, 0xfe, 0x6f }, 3, 32, false, false, true },
+	{ { 0xc5, 0xfa, 0x6f }, 3, 16, false, false, true },
+	{ { 0xc5, 0xfe, 0x7f }, 3, 32, true, false, true },
+	{ { 0xc5, 0xfd, 0xe7 }, 3, 32, true, true, true },
+	{ { 0xc5, 0xfc, 0x2b }, 3, 32, true, true, true },
+	{ { 0xc5, 0xff, 0xf0 }, 3, 32, false, false, true },
+	{ { 0xc4, 0xe2, 0x7d, 0x2a }, 4, 32, false, true, true },
 	{ { 0x62, 0xf1, 0x7c, 0x08, 0x10 }, 5, 16, false, false, true },
 	{ { 0x62, 0xf1, 0xfe, 0x28, 0x6f }, 5, 32, false, false, true },
 	{ { 0x62, 0xf1, 0xfe, 0x28, 0x7f }, 5, 32, true, false, true },
@@ -125,6 +144,7 @@ static const struct {
 	{ { 0x62, 0xf1, 0x7d, 0x48, 0xe7 }, 5, 64, true, true, true },
 	{ { 0x62, 0xf2, 0x7d, 0x48, 0x2a }, 5, 64, false, true, true },
 };
+/* clang-format on */
 
 static void test_moves(void **state)
 {
@@ -174,16 +194,25 @@ static void refused(bool legacy, bool vex, bool evex)
 
 static void test_switched_off(void **state)
 {
+	/* clang-format off */
 	static const struct {
-		u64 cr0, cr4, xcr0, rflags;
-		bool legacy, vex, evex;
+		u64 cr0;
+		u64 cr4;
+		u64 xcr0;
+		u64 rflags;
+		bool legacy;
+		bool vex;
+		bool evex;
 	} off[] = {
-		{ 0, 0, 0, 0, false, false, false }, { CR0_TS, 0, 0, 0, true, true, true }, { CR0_EM, 0, 0, 0, true, false, false },
+		{ 0, 0, 0, 0, false, false, false }, { CR0_TS, 0, 0, 0, true, true, true },
+		{ CR0_EM, 0, 0, 0, true, false, false },
 		{ CR0_PE, 0, 0, 0, false, true, true }, { 0, CR4_OSFXSR, 0, 0, true, false, false },
-		{ 0, CR4_OSXSAVE, 0, 0, false, true, true }, { 0, 0, 2, 0, false, true, true }, { 0, 0, 4, 0, false, true, true },
+		{ 0, CR4_OSXSAVE, 0, 0, false, true, true }, { 0, 0, 2, 0, false, true, true },
+		{ 0, 0, 4, 0, false, true, true },
 		{ 0, 0, 1 << 5, 0, false, false, true }, { 0, 0, 1 << 6, 0, false, false, true },
 		{ 0, 0, 1 << 7, 0, false, false, true }, { 0, 0, 0, 1u << 17, false, true, true },
 	};
+	/* clang-format on */
 
 	for (unsigned i = 0; i < ARRAY_SIZE(off); i++) {
 		setup(state);

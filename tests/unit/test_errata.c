@@ -145,7 +145,7 @@ static bool deadline(u32 model, u32 stepping, u32 microcode)
 
 static void test_deadline(void **)
 {
-	static const struct { u32 model, stepping, good; } needs[] = {
+	static const struct { u32 model; u32 stepping; u32 good; } needs[] = {
 		{ 0x3f, 2, 0x3a }, { 0x3f, 4, 0x0f }, { 0x3c, 3, 0x22 }, { 0x45, 1, 0x20 }, { 0x46, 1, 0x17 },
 		{ 0x4f, 1, 0x0b000020 },
 		{ 0x56, 2, 0x11 }, { 0x56, 3, 0x0700000e }, { 0x56, 4, 0x0f00000c }, { 0x56, 5, 0x0e000003 }, { 0x3d, 4, 0x25 },

@@ -217,7 +217,9 @@ static void test_interrupted_delivery(void **state)
 static void test_nmi(void **state)
 {
 	static const struct {
-		bool blocked, shadow, event;
+		bool blocked;
+		bool shadow;
+		bool event;
 	} cannot[] = { { .blocked = true }, { .shadow = true }, { .event = true } };
 
 	vcpu.nmi_pending = true;

@@ -35,7 +35,8 @@ static void test_add_merges(void **)
 	assert_int_equal(list.count, 2);
 	assert_int_equal(extent_add(&list, 0x2000, 0x3000, 0), 0);
 	assert_int_equal(list.count, 1);
-	assert_int_equal(extent_add(&list, 0x4000, 0x5000, 1), 0); /* another node: does not merge */
+	/* another node: does not merge */
+	assert_int_equal(extent_add(&list, 0x4000, 0x5000, 1), 0);
 	assert_int_equal(list.count, 2);
 	assert_int_equal(extent_add(&list, 0x4000, 0x5000, 1), -EINVAL);
 	assert_int_equal(extent_add(&list, 0, 0x6000, 0), -EINVAL);
@@ -203,7 +204,8 @@ static bool model_fits(const struct extent_constraint *c)
 static void test_random_against_model(void **)
 {
 	struct {
-		u64 start, size;
+		u64 start;
+		u64 size;
 		unsigned node;
 	} out[64];
 	unsigned n = 0;

@@ -57,9 +57,16 @@ static void test_recorded(void **)
 		const struct recorded_leaf *leaf;
 		unsigned count;
 		enum cpu_vendor vendor;
-		u32 family, model, stepping, hint;
+		u32 family;
+		u32 model;
+		u32 stepping;
+		u32 hint;
 		u8 phys_bits;
-		bool tsc_deadline, tsc_adjust, umip, page_1g, invariant;
+		bool tsc_deadline;
+		bool tsc_adjust;
+		bool umip;
+		bool page_1g;
+		bool invariant;
 		const char *brand;
 	} cpu[] = {
 		{ qemu_tcg_max, ARRAY_SIZE(qemu_tcg_max), CPU_AMD, 6, 6, 3, 0, 40, false, false, true, true, false,

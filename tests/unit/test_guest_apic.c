@@ -32,11 +32,22 @@ enum { ID = 0x802, TPR = 0x808, EOI = 0x80b, SVR_MSR = 0x80f, ISR = 0x810, IRR =
 #define OUR_SVR 0x1ffu
 
 static struct {
-	u64 base, tpr, svr, lvt[6], initial, divide, deadline;
-	bool irr[256], isr[256];
+	u64 base;
+	u64 tpr;
+	u64 svr;
+	u64 lvt[6];
+	u64 initial;
+	u64 divide;
+	u64 deadline;
+	bool irr[256];
+	bool isr[256];
 	const void *idt;          /* the LWK's is `real` */
-	unsigned taken, foreign;  /* interrupts; by gates that the LWK's do not lead to */
-	u64 tsc, late_at;         /* a message arrives then: on its way since before; 0: none */
+	/* interrupts; by gates that the LWK's do not lead to */
+	unsigned taken;
+	unsigned foreign;
+	/* a message arrives then: on its way since before; 0: none */
+	u64 tsc;
+	u64 late_at;
 	bool floods;              /* somebody goes on sending */
 	bool refuses;             /* #GP for SVR */
 	bool no_mca;              /* #GP for MCG_STATUS */

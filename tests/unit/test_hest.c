@@ -321,7 +321,7 @@ static void memory_section(u32 severity, u64 address, u64 has)
 
 static void test_pages(void **)
 {
-	static const struct { u32 severity; u64 address, has, page; bool lost, fatal; } table[] = {
+	static const struct { u32 severity; u64 address; u64 has; u64 page; bool lost; bool fatal; } table[] = {
 		{ 0, 0x123456789, BIT(1), 0x123456000, true, false }, { 1, 0xfff, ~0ull, 0, true, true },
 		{ 0, BIT(52) - 1, BIT(1), BIT(52) - PAGE_SIZE, true, false },
 		/* Nothing is lost; it does not say where; no address of memory; a severity that is none. */

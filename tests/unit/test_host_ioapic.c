@@ -30,11 +30,16 @@
 
 static u8 registers[0x44];
 static struct {
-	u32 version, select, low[PINS], high[PINS];
+	u32 version;
+	u32 select;
+	u32 low[PINS];
+	u32 high[PINS];
 	bool asserted[PINS];
 	/* Interrupts, and those of them that have the wanted destination and vector. */
-	unsigned sent, right;
-	u8 apic, vector;
+	unsigned sent;
+	unsigned right;
+	u8 apic;
+	u8 vector;
 	unsigned unread; /* writes since the last read */
 } device;
 

@@ -22,17 +22,28 @@ static struct {
 	bool feature_missing;    /* ... and with it, or alone: an optional one */
 	int cpu_on_error[CPUS];
 	bool silent_cpu;         /* CPU 2 never runs what it is given */
-	unsigned cpus, online, nodes;
+	unsigned cpus;
+	unsigned online;
+	unsigned nodes;
 	u64 memory;
-	bool x2apic_mode, x2apic, x2apic_off, invariant, stable, below;
+	bool x2apic_mode;
+	bool x2apic;
+	bool x2apic_off;
+	bool invariant;
+	bool stable;
+	bool below;
 	struct host_platform platform;
 	bool counts_smis;
-	u64 smis, gap;           /* during the watch; TSC ticks of one gap in it */
+	/* during the watch; TSC ticks of one gap in it */
+	u64 smis;
+	u64 gap;
+
 	bool plan_fails;
 	struct vm_config *model;
 } machine;
 
-static char log_text[16384], bare[16384]; /* all of it; the lines without times, which are copied or read by tools */
+/* all of it; the lines without times, which are copied or read by tools */
+static char log_text[16384], bare[16384];
 static bool times_off;
 static unsigned seconds, this_cpu, drains, started_none, on;
 static bool stay, dumped, json;
@@ -362,12 +373,19 @@ static unsigned missing(void)
 static void test_all_there(void **)
 {
 	static const char first[] = "# VM file by Margay's hardware check\n", last[] = "\n# end of the VM file\n";
-	const char *order[] = { "VT-x, needed", "virtualization on each CPU: turned on and off on 3 of 3", "CPUs: 3 of 3",
-				"what costs performance", "VT-x, good to have", "x2APIC: in use", "IOMMU: VT-d, 2 units\n",
+	/* clang-format off */
+	const char *order[] = { "VT-x, needed",
+		"virtualization on each CPU: turned on and off on 3 of 3", "CPUs: 3 of 3",
+				"what costs performance", "VT-x, good to have", "x2APIC: in use",
+				"IOMMU: VT-d, 2 units\n",
 				"SMIs: none in 1 s", "open to by speculation",
-				"check: mds: Not affected", "the node:", "check: cpu 0", "check: 0000:00:00.0",
-				"ok       a VM for the whole node: 4 CPUs, 1000M on 2 nodes", "\n# VM file", "\nname = node\n",
+				"check: mds: Not affected", "the node:", "check: cpu 0",
+				"check: 0000:00:00.0",
+				"ok       a VM for the whole node: 4 CPUs, 1000M on 2 nodes",
+				"\n# VM file", "\nname = node\n",
 				"\n# end of the VM file\n", "check: result: able=yes " };
+	/* clang-format on */
+
 	char result[128];
 	const char *at;
 
@@ -387,7 +405,8 @@ static void test_all_there(void **)
 	assert_null(strstr(bare, "check: "));
 	assert_false(times_off);
 	/* Each line waits for the serial line. */
-	assert_int_equal(drains + 2, lines_with("")); /* the two around the VM file are followed by others */
+	/* the two around the VM file are followed by others */
+	assert_int_equal(drains + 2, lines_with(""));
 	snprintf(result, sizeof(result), "result: able=yes ok=%u missing=0 off=%u unknown=0\n", lines_with("check: ok "),
 		 lines_with("check: off "));
 	expect(result);

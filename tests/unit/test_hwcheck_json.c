@@ -17,11 +17,17 @@
 #include "vmm/report/hwcheck_dump.h"
 
 static struct {
-	const char *vendor, *brand; /* brand NULL: CPUID has none */
+	/* brand NULL: CPUID has none */
+	const char *vendor;
+	const char *brand;
+
 	int no_msr;
 	u64 msr;
-	unsigned nodes, functions;
-	u32 class_code, serial_low, serial_high;
+	unsigned nodes;
+	unsigned functions;
+	u32 class_code;
+	u32 serial_low;
+	u32 serial_high;
 	bool has_serial;
 } machine;
 

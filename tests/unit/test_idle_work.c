@@ -15,7 +15,8 @@ static struct cpu cpus[3], *here = &cpus[0];
 
 #include "kernel/idle_work.c"
 
-static unsigned kicked, windows, steps[2], last[2]; /* bits by CPU; of two works: how often, and which step is the last */
+/* bits by CPU; of two works: how often, and which step is the last */
+static unsigned kicked, windows, steps[2], last[2];
 
 unsigned host_cpu_count(void)
 {

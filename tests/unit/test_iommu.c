@@ -45,15 +45,21 @@ static void fake_clflush(const void *line);
  * another segment with that card's numbers.
  */
 enum { USB, PORT_A, PORT_B, CARD_0, CARD_1, SWITCH, OTHER, FAR, FUNCTIONS };
+/* clang-format off */
 static const struct pci_function functions[FUNCTIONS] = {
 	[USB] = { .address = AT(0, 0x14, 0) },
-	[PORT_A] = { .address = AT(0, 0x1c, 0), .header_type = 1, .secondary_bus = 1, .subordinate_bus = 1 },
-	[PORT_B] = { .address = AT(0, 0x1d, 0), .header_type = 1, .secondary_bus = 2, .subordinate_bus = 5 },
+	[PORT_A] = { .address = AT(0, 0x1c, 0), .header_type = 1, .secondary_bus = 1,
+		.subordinate_bus = 1 },
+	[PORT_B] = { .address = AT(0, 0x1d, 0), .header_type = 1, .secondary_bus = 2,
+		.subordinate_bus = 5 },
 	[CARD_0] = { .address = AT(1, 0, 0) }, [CARD_1] = { .address = AT(1, 0, 1) },
-	[SWITCH] = { .address = AT(2, 0, 0), .header_type = 1, .secondary_bus = 3, .subordinate_bus = 5 },
+	[SWITCH] = { .address = AT(2, 0, 0), .header_type = 1, .secondary_bus = 3,
+		.subordinate_bus = 5 },
 	[OTHER] = { .address = { 1, 3, PCI_DEVFN(2, 1) } },
 	[FAR] = { .address = AT(3, 2, 1) },
 };
+/* clang-format on */
+
 static struct dmar_info dmar;
 static const struct ivrs_info ivrs;
 static bool conventional;
@@ -62,7 +68,8 @@ static struct bootinfo bootinfo;
 static struct cpu boot_cpu;
 static bool (*nmi)(void);
 static char lines[2000];
-static struct { u64 base; u16 bdf; unsigned domain; u64 root; } told[32]; /* what the driver was told, in order */
+/* what the driver was told, in order */
+static struct { u64 base; u16 bdf; unsigned domain; u64 root; } told[32];
 static unsigned nr_told, enabled, isolated;
 static const char *start_says[3], *enable_says[3];
 static int set_says;
@@ -77,7 +84,7 @@ static unsigned card_vfs;
 static struct host_messages kept[FUNCTIONS];
 static bool unit_remaps[3], unit_wide[3], unit_snoops[3], silent;
 static const char *remap_says[3];
-static struct { unsigned index, storms, count; } heard[2]; /* by VM */
+static struct { unsigned index; unsigned storms; unsigned count; } heard[2]; /* by VM */
 static u64 tsc = 1000;
 static char held[40]; /* what units were told of that */
 
@@ -96,7 +103,8 @@ static char remap_log[200]; /* what units were told, in order */
 struct interrupt {
 	u32 apic_id;
 	u16 source;
-	u8 vector, mode;
+	u8 vector;
+	u8 mode;
 	bool level;
 };
 static struct { bool filled; struct interrupt i; } entry[2][8192];
@@ -200,7 +208,7 @@ void printk_error(const char *fmt, ...)
 
 static unsigned pages, pages_left = ~0u;
 /* The last pages of one, as somebody sees them who does not see the caches. */
-static struct { u8 *page, seen[PAGE_SIZE]; } shadow[600];
+static struct { u8 *page; u8 seen[PAGE_SIZE]; } shadow[600];
 static unsigned nr_shadows;
 static bool no_shadows; /* their instructions would be counted */
 static unsigned nr_flushes;
@@ -604,7 +612,8 @@ static void test_reserved(void **)
 	add_unit(ACPI_DMAR_RMRR, RMRR_BASE - 0x1000, 0, RMRR_BASE + 0xfff); /* over memory */
 	add_unit(ACPI_DMAR_RMRR, RMRR_BASE, 0, ~0ull);
 	add_unit(ACPI_DMAR_RMRR, GIB(8), 0, GIB(9) + 0xfff);
-	add_unit(ACPI_DMAR_RMRR, FLASH - 0x1000, 0, FLASH + 0xfff); /* of which the first page would do no harm */
+	/* of which the first page would do no harm */
+	add_unit(ACPI_DMAR_RMRR, FLASH - 0x1000, 0, FLASH + 0xfff);
 	enable_says[0] = "lies";
 	isolated = 0;
 	iommu_init();

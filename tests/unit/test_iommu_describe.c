@@ -55,7 +55,8 @@ static int reset(void **)
 	for (unsigned i = 0; i < UNITS; i++) {
 		dmar.unit[i].type = ACPI_DMAR_DRHD;
 		dmar.unit[i].base = ivrs.iommu[i].base = BASE + i * PAGE_SIZE;
-		registers[1 + i][0x10 / 8] = BIT(3) | BIT(4); /* VT-d: can remap interrupts, to x2APIC IDs, too */
+		/* VT-d: can remap interrupts, to x2APIC IDs, too */
+		registers[1 + i][0x10 / 8] = BIT(3) | BIT(4);
 	}
 	return 0;
 }

@@ -28,9 +28,20 @@
 #define LATE 5 /* reads until a command is done */
 
 static struct unit {
-	bool amd, stuck, rings_stuck, on_stuck; /* the last two: of AMD-Vi, either alone */
-	u64 cap, control;              /* cap ABSENT: nothing is there */
-	u32 gsts, pmen, status, goal;  /* goal: of gsts, or AMD-Vi's status */
+	/* the last two: of AMD-Vi, either alone */
+	bool amd;
+	bool stuck;
+	bool rings_stuck;
+	bool on_stuck;
+	/* cap ABSENT: nothing is there */
+	u64 cap;
+	u64 control;
+	/* goal: of gsts, or AMD-Vi's status */
+	u32 gsts;
+	u32 pmen;
+	u32 status;
+	u32 goal;
+
 	unsigned late;
 	char log[100];
 } unit[UNITS];

@@ -136,15 +136,29 @@ static void test_bz_lies(void **)
 
 struct ehdr {
 	u8 ident[16];
-	u16 type, machine;
+	u16 type;
+	u16 machine;
 	u32 version;
-	u64 entry, phoff, shoff;
+	u64 entry;
+	u64 phoff;
+	u64 shoff;
 	u32 flags;
-	u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
+	u16 ehsize;
+	u16 phentsize;
+	u16 phnum;
+	u16 shentsize;
+	u16 shnum;
+	u16 shstrndx;
 };
 struct phdr {
-	u32 type, flags;
-	u64 offset, vaddr, paddr, filesz, memsz, align;
+	u32 type;
+	u32 flags;
+	u64 offset;
+	u64 vaddr;
+	u64 paddr;
+	u64 filesz;
+	u64 memsz;
+	u64 align;
 };
 static struct {
 	struct ehdr e;
@@ -159,7 +173,8 @@ static int make_elf(void **)
 	elf.e = (struct ehdr){ .ident = "\177ELF\2\1\1", .type = 2, .machine = 62, .version = 1, .entry = 0x1000010,
 			       .phoff = 64, .ehsize = 64, .phentsize = 56, .phnum = 3 };
 	elf.p[0] = (struct phdr){ .type = 1, .offset = BODY, .paddr = 0x1000000, .filesz = 128, .memsz = 128 };
-	elf.p[1] = (struct phdr){ .type = 4, .offset = ~0ull, .filesz = ~0ull }; /* a note: not looked at */
+	/* a note: not looked at */
+	elf.p[1] = (struct phdr){ .type = 4, .offset = ~0ull, .filesz = ~0ull };
 	elf.p[2] = (struct phdr){ .type = 1, .offset = BODY + 128, .paddr = 0x1200000, .filesz = 128, .memsz = 0x8000 };
 	why = NULL;
 	return 0;
@@ -205,9 +220,19 @@ static void test_elf32(void **)
 {
 	static const struct {
 		u8 ident[16];
-		u16 type, machine;
-		u32 version, entry, phoff, shoff, flags;
-		u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
+		u16 type;
+		u16 machine;
+		u32 version;
+		u32 entry;
+		u32 phoff;
+		u32 shoff;
+		u32 flags;
+		u16 ehsize;
+		u16 phentsize;
+		u16 phnum;
+		u16 shentsize;
+		u16 shnum;
+		u16 shstrndx;
 		u32 p[2][8];
 		u8 body[64];
 	} file = {

@@ -310,7 +310,9 @@ static void test_msi_format(void **)
 static void test_logical_ipis(void **)
 {
 	static const struct {
-		u32 dfr, ldr, dest;
+		u32 dfr;
+		u32 ldr;
+		u32 dest;
 		bool taken;
 	} ipi[] = {
 		{ ~0u, 0x08, 0x08, true },        { ~0u, 0x08, 0xf7, false },        { ~0u, 0x08, 0xff, true },

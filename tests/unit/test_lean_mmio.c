@@ -101,7 +101,8 @@ static void test_read(void **state)
 	/* Once more, by what it knows. */
 	assert_int_equal(lean_mmio(&vcpu, gpa(PAGE_GPA + 0x30), false), 3);
 	setup(state);
-	STANDS(0xff1, "\x44\x8b\x8b\x30\x01\x00\x00"); /* mov 0x130(%rbx), %r9d, near the page's end */
+	/* mov 0x130(%rbx), %r9d, near the page's end */
+	STANDS(0xff1, "\x44\x8b\x8b\x30\x01\x00\x00");
 	assert_int_equal(lean_mmio(&vcpu, gpa(PAGE_GPA + 0x130), false), 7);
 	assert_true(at == 0x130 && vcpu.regs.gpr[9] == 0x89abcdef);
 	setup(state);
@@ -166,7 +167,8 @@ static void test_access(void **)
 {
 	STANDS(0x123, "\x8b\x46\x30");
 	not_done(PAGE_GPA + 0x30, true);                  /* the other way */
-	not_done(PAGE_GPA + 0x34, false);                 /* another address than the instruction's */
+	/* another address than the instruction's */
+	not_done(PAGE_GPA + 0x34, false);
 	not_done(PAGE_GPA + PAGE_SIZE + 0x30, false);     /* nobody's */
 	not_done(PAGE_GPA + 2 * PAGE_SIZE + 0x30, false); /* a device that does not take 4 bytes */
 	vcpu.regs.gpr[GPR_RSI] += 2;

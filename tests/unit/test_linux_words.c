@@ -25,7 +25,10 @@ static int parse(const char *text)
 static void test_words(void **)
 {
 	static const struct {
-		const char *text, *clock, *x2apic; /* why not */
+		/* why not */
+		const char *text;
+		const char *clock;
+		const char *x2apic;
 	} cases[] = {
 		{ "no-kvmclock", "cmdline has no-kvmclock", NULL },
 		{ "ro no_kvmclock quiet", "cmdline has no-kvmclock", NULL },

@@ -181,7 +181,8 @@ static void test_others(void **)
 {
 	static const struct {
 		unsigned at;
-		const char *bytes, *is;
+		const char *bytes;
+		const char *is;
 	} other[] = {
 		{ 0, "\x1f\x8b\x08", "compressed: gunzip it" },
 		{ 0, "\xfd" "7zXZ", "compressed: unxz it" },

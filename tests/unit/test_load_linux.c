@@ -177,7 +177,8 @@ static void check_entry_state(void)
 	assert_int_equal(reg[HVM_CR4], 0x20);
 	assert_int_equal(reg[HVM_EFER], 0x500);
 	assert_int_equal(segment[SEG_CS].selector, 0x10);
-	assert_int_equal(segment[SEG_CS].attr, 0xa09b); /* G, L, present, code, execute/read, accessed */
+	/* G, L, present, code, execute/read, accessed */
+	assert_int_equal(segment[SEG_CS].attr, 0xa09b);
 	assert_int_equal(segment[SEG_DS].selector, 0x18);
 	assert_int_equal(segment[SEG_ES].selector, 0x18);
 	assert_int_equal(segment[SEG_SS].selector, 0x18);
@@ -423,14 +424,22 @@ static void test_hostile_elf(void **)
 {
 	struct {
 		u8 ident[16];
-		u16 type, machine;
+		u16 type;
+		u16 machine;
 		u32 version;
-		u64 entry, phoff, shoff;
+		u64 entry;
+		u64 phoff;
+		u64 shoff;
 		u32 flags;
-		u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
-		struct { u32 type, flags; u64 offset, vaddr, paddr, filesz, memsz, align; } p;
+		u16 ehsize;
+		u16 phentsize;
+		u16 phnum;
+		u16 shentsize;
+		u16 shnum;
+		u16 shstrndx;
+		struct { u32 type; u32 flags; u64 offset; u64 vaddr; u64 paddr; u64 filesz; u64 memsz; u64 align; } p;
 	} *e = calloc(1, sizeof(*e));
-	static const struct { u64 paddr, memsz; } bad[] = {
+	static const struct { u64 paddr; u64 memsz; } bad[] = {
 		{ 0x2000, 0x1000 }, { 0xfffff, 0x1000 }, { MIB(64) - 0x800, 0x1000 }, { MIB(64), 0x1000 },
 		{ 0xfee00000, 0x1000 }, { ~0ull - 0x2000, 0x1000 }, { MIB(16), MIB(1024) }, { MIB(16), 1ull << 62 },
 	};

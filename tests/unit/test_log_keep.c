@@ -17,7 +17,8 @@ static void fake_clflush(const void *p);
 
 #include "kernel/console/log_keep.c"
 
-static struct kept memory; /* what a reset leaves of the area: only what was flushed has come out of the caches */
+/* what a reset leaves of the area: only what was flushed has come out of the caches */
+static struct kept memory;
 static char said[200000];
 static unsigned shown_lines;
 static bool no_pages;

@@ -14,7 +14,8 @@
 static struct vm vm;
 static struct vcpu vcpus[2], *by_id[] = { &vcpus[0], &vcpus[1] };
 static struct host_cpu_info info = { .online = true };
-static u64 now, left_at;     /* seconds: the clock; when the second vCPU begins, and leaves at once; 0: never */
+/* seconds: the clock; when the second vCPU begins, and leaves at once; 0: never */
+static u64 now, left_at;
 static unsigned lost, ended; /* bit by CPU; how often */
 
 struct spinlock monitor_lock;

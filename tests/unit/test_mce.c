@@ -31,7 +31,7 @@ static struct cpuid_regs leaf_1, leaf_7;
 #define BANKS 4
 enum { FIRST = 0x400, SMCA = 0xc0002000 };
 
-static struct bank_regs { u64 ctl, status, address, misc, config, destat, deaddr; } bank[BANKS];
+static struct bank_regs { u64 ctl; u64 status; u64 address; u64 misc; u64 config; u64 destat; u64 deaddr; } bank[BANKS];
 static u64 mcg_cap, mcg_status, mcg_ctl, mcg_ext, feature_control;
 static char lines[1000];
 static unsigned ended;
@@ -183,7 +183,12 @@ static void test_judge(void **)
 	static const struct mce_kind old, ser = { .ser = true }, amd = { .succor = true };
 	static const struct mce_kind new_amd = { .succor = true, .overflow = true };
 	/* looked: without a machine check. */
-	static const struct { const struct mce_kind *kind; u64 status; enum mce_verdict taken, looked; } table[] = {
+	static const struct {
+		const struct mce_kind *kind;
+		u64 status;
+		enum mce_verdict taken;
+		enum mce_verdict looked;
+	} table[] = {
 		{ &ser, 0, MCE_NONE, MCE_NONE }, { &ser, ~VAL, MCE_NONE, MCE_NONE },
 		{ &old, VAL, MCE_CORRECTED, MCE_CORRECTED }, { &ser, VAL | OVER, MCE_CORRECTED, MCE_CORRECTED },
 		{ &ser, VAL | S | AR, MCE_CORRECTED, MCE_CORRECTED }, { &ser, VAL | DEFERRED, MCE_CORRECTED, MCE_CORRECTED },
@@ -404,7 +409,7 @@ static void test_used(void **)
 /* An access of mc_access.h fails, and nobody is ended here, where the CPU means that instruction and says which page (16.3.1.2). */
 static void test_access(void **)
 {
-	static const struct { u64 status, misc, mcg_status; enum mc_outcome outcome; } table[] = {
+	static const struct { u64 status; u64 misc; u64 mcg_status; enum mc_outcome outcome; } table[] = {
 		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 6, MC_ACCESS_FAILS },
 		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 7, MC_ACCESS_FAILS },
 		/* Not this instruction's; of no known page; several; an error that is no memory's; nothing that concerns it. */
@@ -439,7 +444,7 @@ static void test_access(void **)
 /* A guest's machine check of which no bank tells is what firmware tells of it; not the hypervisor's, nor another CPU's. */
 static void test_firmware(void **)
 {
-	static const struct { enum mce_verdict verdict; bool of_guest, asked, goes_on; u64 mcg_status; } table[] = {
+	static const struct { enum mce_verdict verdict; bool of_guest; bool asked; bool goes_on; u64 mcg_status; } table[] = {
 		{ MCE_USED, true, true, true, 7 }, { MCE_USED, true, true, true, 6 }, { MCE_USED, true, true, true, 4 },
 		{ MCE_USED, true, false, true, 5 }, { MCE_USED, false, false, false, 4 }, { MCE_USED, false, false, true, 7 },
 		{ MCE_FATAL, true, true, false, 7 }, { MCE_NONE, true, true, true, 7 }, { MCE_NONE, true, true, false, 4 },
@@ -468,7 +473,7 @@ static void test_firmware(void **)
  */
 static void test_core(void **)
 {
-	static const struct { u64 status, mcg_status; bool over; enum mc_outcome vms, others; } table[] = {
+	static const struct { u64 status; u64 mcg_status; bool over; enum mc_outcome vms; enum mc_outcome others; } table[] = {
 		{ VAL | UC | S | AR | WHERE | OVER | 0x134, 7, true, MC_GOES_ON, MC_STOPS },
 		{ VAL | UC | S | AR | WHERE | OVER | 0x150, 6, true, MC_GOES_ON, MC_STOPS },
 		{ 0, 6, false, MC_GOES_ON, MC_STOPS }, { 0, 4, false, MC_GOES_ON, MC_STOPS },

@@ -127,13 +127,18 @@ static void test_intel(void **)
 
 static void test_intel_wrong(void **)
 {
+	/* clang-format off */
 	static const struct { size_t at; u32 value; const char *what; } wrong[] = {
 		{ 0, 2, "neither" }, { 20, 2, "unknown version" }, { 28, 514, "impossible sizes" },
-		{ 32, 1026, "impossible sizes" }, { 28, 1024, "impossible sizes" }, { 32, 2048, "ends too early" },
+		{ 32, 1026, "impossible sizes" }, { 28, 1024, "impossible sizes" },
+		{ 32, 2048, "ends too early" },
 		{ 100, 1, "wrong checksum" }, { 4, 8, "wrong checksum" },
-		{ 560, 0x7fffffff, "larger than the update" }, { 580, 1, "signatures has a wrong checksum" },
-		{ 560, 38, "larger than the update" }, { 560, 37, "signatures has a wrong checksum" },
+		{ 560, 0x7fffffff, "larger than the update" },
+		{ 580, 1, "signatures has a wrong checksum" },
+		{ 560, 38, "larger than the update" },
+		{ 560, 37, "signatures has a wrong checksum" },
 	};
+	/* clang-format on */
 
 	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
 		size = 0;

@@ -17,7 +17,11 @@
 
 static struct cpu cpus[CPUS];
 static struct {
-	u32 signature, revision, takes; /* takes: the revision that an update brings, whatever it says; 0: none */
+	/* takes: the revision that an update brings, whatever it says; 0: none */
+	u32 signature;
+	u32 revision;
+	u32 takes;
+
 	u64 platform;
 } state[CPUS];
 static unsigned now, writes, flushes, invalidations;

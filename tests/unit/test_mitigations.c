@@ -13,7 +13,8 @@
 
 #include "arch/x86_64/cpu/mitigations.h"
 
-#define MICROCODE_INTEL 0xbc000400u /* CPUID 7 EDX: MD_CLEAR, IBRS and IBPB, STIBP, L1D_FLUSH, ARCH_CAPABILITIES, SSBD */
+/* CPUID 7 EDX: MD_CLEAR, IBRS and IBPB, STIBP, L1D_FLUSH, ARCH_CAPABILITIES, SSBD */
+#define MICROCODE_INTEL 0xbc000400u
 
 enum { INTEL, AMD, HYGON, ZHAOXIN };
 enum {
@@ -27,10 +28,21 @@ enum {
 static const struct cpu {
 	const char *name;
 	unsigned vendor;
-	u32 l1_eax, l1_ecx, l7_ebx, l7_edx, l7_2_edx, lb_ebx, l1a_eax, e8_ebx, e21_eax, e21_ecx, ea_edx;
+	u32 l1_eax;
+	u32 l1_ecx;
+	u32 l7_ebx;
+	u32 l7_edx;
+	u32 l7_2_edx;
+	u32 lb_ebx;
+	u32 l1a_eax;
+	u32 e8_ebx;
+	u32 e21_eax;
+	u32 e21_ecx;
+	u32 ea_edx;
 	u64 caps;
 	u32 microcode;
-	u32 affected, open;
+	u32 affected;
+	u32 open;
 	u64 flags;
 	u32 spec_ctrl;
 } cpus[] = {

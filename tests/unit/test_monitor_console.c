@@ -329,7 +329,7 @@ static void test_other_vm(void **)
 
 static void test_answers(void **)
 {
-	static const struct { int err; const char *line, *request, *text; } cases[] = {
+	static const struct { int err; const char *line; const char *request; const char *text; } cases[] = {
 		{ 0, "vm start vm0", "start vm0", "vm0: starts" },
 		{ -EBUSY, "vm start vm1", "start vm1", "vm1: it runs or starts: vm list tells" },
 		{ -EINVAL, "vm start vm0", "start vm0", "vm0: its VM file was not understood: the log tells why" },
@@ -411,7 +411,8 @@ static void test_long_answer(void **)
 	assert_int_equal(strncmp(text, begins, strlen(begins)), 0);
 	text += strlen(begins);
 	first = (unsigned)strtoul(text, NULL, 10);
-	assert_in_range(first, 2250, 2400); /* 60 KiB are 668 lines of 40 or 511 characters, and two more each */
+	/* 60 KiB are 668 lines of 40 or 511 characters, and two more each */
+	assert_in_range(first, 2250, 2400);
 	for (unsigned i = first; i < 3000; i++) {
 		assert_int_equal(strtoul(text, NULL, 10), i);
 		text = strchr(text, '|');

@@ -180,7 +180,8 @@ static void test_tsc_adjust(void **)
 {
 	static const struct {
 		bool none;
-		u64 of_cpu, of_guest;
+		u64 of_cpu;
+		u64 of_guest;
 		bool exits;
 	} cases[] = {
 		{ false, 0, 0, false }, { false, 5, 0, true }, { false, 0, 5, true }, { false, 5, 5, false }, { true, 0, 0, true },

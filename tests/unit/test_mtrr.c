@@ -97,7 +97,8 @@ static void refused(void **)
 	assert_int_equal(mtrr_write(&m, 0x2ff, 0xc02, 40), -EFAULT);         /* type 2 */
 	assert_int_equal(mtrr_write(&m, 0x2ff, 0xc07, 40), -EFAULT);         /* UC- is PAT's only */
 	assert_int_equal(mtrr_write(&m, 0x2ff, 0x100000c06, 40), -EFAULT);
-	assert_int_equal(mtrr_write(&m, 0x202, 0x10000000000, 40), -EFAULT); /* bit 40 = MAXPHYADDR */
+	/* bit 40 = MAXPHYADDR */
+	assert_int_equal(mtrr_write(&m, 0x202, 0x10000000000, 40), -EFAULT);
 	assert_int_equal(mtrr_write(&m, 0x202, 0x10000000000, 41), 0);
 	assert_int_equal(mtrr_write(&m, 0x202, 0x100, 40), -EFAULT);         /* bit 8 */
 	assert_int_equal(mtrr_write(&m, 0x202, 3, 40), -EFAULT);             /* type 3 */

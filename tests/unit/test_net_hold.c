@@ -139,7 +139,7 @@ static void check(const char *what, u64 got)
 /* One frame, as the sender and the receiver have it in pieces. */
 static void test_pieces(void **)
 {
-	static const struct { unsigned sender, chains, size, buffers; const char *what; } one[] = {
+	static const struct { unsigned sender; unsigned chains; unsigned size; unsigned buffers; const char *what; } one[] = {
 		{ 64, 64, 1025, 1, "a frame in as many buffers as may be, into as many" },
 		{ 64, 1, 65600, 64, "the same, into one chain" },
 		{ 64, 63, 1030, 1, "the same, into one too few" },

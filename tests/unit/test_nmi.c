@@ -143,7 +143,9 @@ static void test_early(void **)
 static void test_report(void **)
 {
 	static const struct {
-		u8 status, clear, after;
+		u8 status;
+		u8 clear;
+		u8 after;
 	} cases[] = { { 0x80, 0x04, 0x00 }, { 0x40, 0x08, 0x00 }, { 0xc3, 0x0f, 0x03 }, { 0xb0, 0x04, 0x00 } };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -32,7 +32,7 @@ static struct fake_functions all;
 static struct pci_device dev[2];
 static u8 hw[2][256];
 static u32 registers[FAKE_REGISTERS / 4];
-static struct { u64 gpa, size, hpa; } mapped[64];
+static struct { u64 gpa; u64 size; u64 hpa; } mapped[64];
 static unsigned nr_mapped, maps, unmaps, table_writes;
 static bool short_of_memory;
 

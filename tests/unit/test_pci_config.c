@@ -120,7 +120,8 @@ static void test_header(void **)
 	/* Writing the command does not clear errors; writing ones there clears these alone. */
 	hw[1] |= 0xf9000000;
 	pci_config_write(&c, 4, 2, 0x0006);
-	assert_int_equal(hw[1] >> 24, 0); /* plain memory: zeros were written, which clears nothing in a device */
+	/* plain memory: zeros were written, which clears nothing in a device */
+	assert_int_equal(hw[1] >> 24, 0);
 	/* No pin: line interrupts do not come. */
 	assert_int_equal(pci_config_read(&c, 0x3d, 1), 0);
 	pci_config_write(&c, 0x3c, 1, 0x55);
@@ -281,7 +282,8 @@ static void test_errors(void **)
 	/* What is noted is cleared by ones; its header is read. */
 	hw[0x144 / 4] = 0x00140000;
 	pci_config_write(&c, 0x144, 4, 0x00100000);
-	assert_int_equal(hw[0x144 / 4], 0x00100000); /* plain memory: these ones were written, and no other */
+	/* plain memory: these ones were written, and no other */
+	assert_int_equal(hw[0x144 / 4], 0x00100000);
 	pci_config_write(&c, 0x150, 4, 1);
 	assert_int_equal(hw[0x150 / 4], 1);
 	hw[0x15c / 4] = 0x1234;

@@ -30,10 +30,11 @@ static const struct pci_address machine[] = {
 
 static u32 port_address;
 static unsigned quiet;                  /* functions that were made quiet, a bit each */
-static struct { u64 pa, size; } windows[WINDOWS];
+static struct { u64 pa; u64 size; } windows[WINDOWS];
 static unsigned nr_windows, refused;    /* refused: the mapping that fails, from 1 on */
 static u64 absent;                      /* an ECAM that is not there, by its address */
-static bool garbage;                    /* segment 0 has no buses from 0x90 on, and registers of something where they would be */
+/* segment 0 has no buses from 0x90 on, and registers of something where they would be */
+static bool garbage;
 static struct mcfg_info mcfg;
 
 /* The function 00:03.0 as a bridge to bus 0x81, where one device answers to all numbers; its type and version; 0: it is none. */
@@ -324,7 +325,7 @@ static void test_recorded_opterons(void **)
 /* Below a port there is one device, whatever answers; behind another bridge, or with ARI in the port, 32 may be. */
 static void test_one_device(void **)
 {
-	static const struct { u32 bridge, control2; unsigned devices; } kinds[] = {
+	static const struct { u32 bridge; u32 control2; unsigned devices; } kinds[] = {
 		{ PCIE_ROOT_PORT << 4 | 2, 0, 1 }, { PCIE_DOWNSTREAM << 4 | 2, 0x400, 1 }, { PCIE_ROOT_PORT << 4 | 1, 0x20, 1 },
 		{ PCIE_ROOT_PORT << 4 | 2, 0x20, 32 }, { PCIE_UPSTREAM << 4 | 2, 0, 32 }, { PCIE_TO_PCI << 4 | 2, 0, 32 },
 	};

@@ -113,20 +113,30 @@ static void test_contradicts_itself(void **)
 
 static void test_bad_lines(void **)
 {
+	/* clang-format off */
 	static const char *const bad[] = {
-		"route = ", "route = 0000:00", "route = 0000:00/", "route = 0000:00/1", "route = 0000:00/1 A",
+		"route = ", "route = 0000:00", "route = 0000:00/", "route = 0000:00/1",
+		"route = 0000:00/1 A",
 		"route = 0000:00/1 A ",
-		"route = 0000:00/1 E 16", "route = 0000:00/1 9 16", "route = 0000:00/20 A 16", "route = 0000:00/1.8/0 A 16",
-		"route = 0000:00/1.0 A 16", "route = 0000:00/1  A 16", "route = 0000:00/1 A 65536", "route = 0000:00/1 A 16 ,",
-		"route = 10000:00/1 A 16", "route = 0000:100/1 A 16", "route = 000000/1 A 16", "route = 0000:00/1A 16",
+		"route = 0000:00/1 E 16", "route = 0000:00/1 9 16", "route = 0000:00/20 A 16",
+		"route = 0000:00/1.8/0 A 16",
+		"route = 0000:00/1.0 A 16", "route = 0000:00/1  A 16", "route = 0000:00/1 A 65536",
+		"route = 0000:00/1 A 16 ,",
+		"route = 10000:00/1 A 16", "route = 0000:100/1 A 16", "route = 000000/1 A 16",
+		"route = 0000:00/1A 16",
 		"route = 0000:00/1 A16", "route = 0000:00/1 A 0x10", "route = 0000:00/1 A 16\r",
 		"route = 0000:00/1.0/1.0/1.0/1.0/1.0/1.0/1.0/1.0/0 A 16",
-		"window = ", "window = 0000:00", "window = 0000:00 mem", "window = 0000:00 mem 0x1-", "window = 0000:00 mem 1-2",
-		"window = 0000:00 mem 0x2-0x1", "window = 0000:00 bus 0x1-0x2", "window = 0000:00 mem 0x1-0x2 0",
+		"window = ", "window = 0000:00", "window = 0000:00 mem",
+		"window = 0000:00 mem 0x1-", "window = 0000:00 mem 1-2",
+		"window = 0000:00 mem 0x2-0x1", "window = 0000:00 bus 0x1-0x2",
+		"window = 0000:00 mem 0x1-0x2 0",
 		"window = 0000:00 mem 0x1-0x10000000000000000", "window = 0000:00mem 0x1-0x2",
-		"proximity = ", "proximity = 0000:00", "proximity = 0000:00 ", "proximity = 0000:00 x",
+		"proximity = ", "proximity = 0000:00", "proximity = 0000:00 ",
+		"proximity = 0000:00 x",
 		"proximity = 0000:00 4294967296", "proximity = 0000:00 1 1", "proximity = 0 1",
 	};
+	/* clang-format on */
+
 	char text[256];
 
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {

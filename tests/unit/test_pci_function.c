@@ -33,7 +33,8 @@ static unsigned away_after;  /* ... after a reset */
 static bool stubborn;        /* bus master stays on, but for a reset */
 static bool still_stubborn;  /* ... also after a reset */
 static unsigned still_pending; /* pending, after a reset */
-static bool wedges;          /* its FLR does not end if it is no bus master with all messages masked */
+/* its FLR does not end if it is no bus master with all messages masked */
+static bool wedges;
 static bool dead;            /* after a reset: never comes back */
 static unsigned reads;       /* of its configuration space */
 static u64 now;              /* the TSC of resets, of 1 MHz */

@@ -14,16 +14,21 @@
 #define BRIDGE(from, bus, device, fn) { .address = AT(bus, device, fn), .header_type = 1, .secondary_bus = (from), \
 			      .subordinate_bus = (from) }
 
+/* clang-format off */
 static struct pci_function function[] = {
 	{ .address = AT(0, 0, 0) },
 	/* Two root ports of one device, the first with ACS: two functions of a card, and a switch. */
 	BRIDGE(1, 0, 1, 0), BRIDGE(2, 0, 1, 1),
 	/* On bus 0 alone, and a device of three functions. */
-	{ .address = AT(0, 2, 0) }, { .address = AT(0, 31, 0) }, { .address = AT(0, 31, 2) }, { .address = AT(0, 31, 3) },
+	{ .address = AT(0, 2, 0) }, { .address = AT(0, 31, 0) }, { .address = AT(0, 31, 2) },
+	{ .address = AT(0, 31, 3) },
 	{ .address = AT(1, 0, 0) }, { .address = AT(1, 0, 1) },
 	/* The switch: upstream port, two downstream ports, a card behind each. */
-	BRIDGE(3, 2, 0, 0), BRIDGE(4, 3, 0, 0), BRIDGE(5, 3, 1, 0), { .address = AT(4, 0, 0) }, { .address = AT(5, 0, 0) },
+	BRIDGE(3, 2, 0, 0), BRIDGE(4, 3, 0, 0), BRIDGE(5, 3, 1, 0), { .address = AT(4, 0, 0) },
+	{ .address = AT(5, 0, 0) },
 };
+/* clang-format on */
+
 static u64 acs; /* a bit for each function */
 static u16 can = 0x5f, control[ARRAY_SIZE(function)];
 static unsigned lacks = ~0u; /* the function that can less */

@@ -17,7 +17,9 @@
 #include "tests/unit/fake_say.h"
 
 static struct function {
-	u8 bus, devfn, header;
+	u8 bus;
+	u8 devfn;
+	u8 header;
 	u32 class_code;
 	u16 command;
 	bool stubborn;
@@ -26,18 +28,27 @@ static struct function {
 } machine[] = {
 	{ .bus = 0, .devfn = PCI_DEVFN(0, 0), .class_code = 0x060000 },            /* host bridge */
 	{ .bus = 0, .devfn = PCI_DEVFN(2, 0), .class_code = 0x030000 },            /* display */
-	{ .bus = 0, .devfn = PCI_DEVFN(3, 0), .class_code = 0x020000 },            /* network, of one function: */
-	{ .bus = 0, .devfn = PCI_DEVFN(3, 1), .class_code = 0x020000 },            /* ... which shows itself again */
-	{ .bus = 0, .devfn = PCI_DEVFN(0x1c, 0), .class_code = 0x060400, .header = 0x81 }, /* port, of two */
-	{ .bus = 0, .devfn = PCI_DEVFN(0x1c, 5), .class_code = 0x088000, .header = 1 }, /* a bridge, whatever its class says */
+	/* network, of one function: */
+	{ .bus = 0, .devfn = PCI_DEVFN(3, 0), .class_code = 0x020000 },
+	/* ... which shows itself again */
+	{ .bus = 0, .devfn = PCI_DEVFN(3, 1), .class_code = 0x020000 },
+	/* port, of two */
+	{ .bus = 0, .devfn = PCI_DEVFN(0x1c, 0), .class_code = 0x060400, .header = 0x81 },
+	/* a bridge, whatever its class says */
+	{ .bus = 0, .devfn = PCI_DEVFN(0x1c, 5), .class_code = 0x088000, .header = 1 },
 	{ .bus = 0, .devfn = PCI_DEVFN(0x1d, 0), .class_code = 0x0c0320 },         /* USB */
 	{ .bus = 0, .devfn = PCI_DEVFN(0x1e, 0), .class_code = 0x080600 },         /* an IOMMU */
-	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 0), .class_code = 0x060100, .header = 0x80 }, /* ISA bridge, first of several: */
-	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 2), .class_code = 0x010601 },         /* a disk's controller */
+	/* ISA bridge, first of several: */
+	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 0), .class_code = 0x060100, .header = 0x80 },
+	/* a disk's controller */
+	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 2), .class_code = 0x010601 },
 	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 3), .class_code = 0x0c0500 },         /* SMBus */
-	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 7), .class_code = 0x080100 },         /* a DMA controller */
-	{ .bus = 1, .devfn = PCI_DEVFN(0, 0), .class_code = 0x020000 },            /* behind the port */
-	{ .bus = 0xff, .devfn = PCI_DEVFN(31, 0), .class_code = 0x120000 },        /* on a root bus that only AML names */
+	/* a DMA controller */
+	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 7), .class_code = 0x080100 },
+	/* behind the port */
+	{ .bus = 1, .devfn = PCI_DEVFN(0, 0), .class_code = 0x020000 },
+	/* on a root bus that only AML names */
+	{ .bus = 0xff, .devfn = PCI_DEVFN(31, 0), .class_code = 0x120000 },
 	{ .bus = 0x80, .devfn = PCI_DEVFN(1, 0), .class_code = 0x010802 },
 };
 enum { NIC = 2, AGAIN = 3, DISK = 9, DMAC = 11, BEHIND = 12, LAST = 13, NVME = 14 };

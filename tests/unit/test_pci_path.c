@@ -39,7 +39,8 @@ static void test_recorded(void **)
 {
 	static const struct {
 		struct pci_hop hop[4];
-		unsigned count, takes;
+		unsigned count;
+		unsigned takes;
 	} ways[] = {
 		{ { INTEL_1901 }, 1, BOTH },
 		{ { ROOT_16GT }, 1, BOTH },
@@ -86,7 +87,7 @@ static struct pci_function machine[] = {
 	{ .address = { 0, 2, 0 }, .header_type = 1, .secondary_bus = 3, .subordinate_bus = 3 },
 	{ .address = { 0, 3, 0 } },
 };
-static struct { u16 says, cap2, control2; } express[] = {
+static struct { u16 says; u16 cap2; u16 control2; } express[] = {
 	{ PCIE_ROOT_PORT << 4 | 2, 0x380, 0 }, { PCIE_UPSTREAM << 4 | 2, 0x40, 0 }, { PCIE_DOWNSTREAM << 4 | 2, 0x40, 0 },
 };
 static bool has_express[] = { true, true, true };

@@ -148,7 +148,8 @@ static u64 rom_at(u64 base, u64 size)
 }
 
 static const struct place {
-	u64 base, size;
+	u64 base;
+	u64 size;
 	bool io;
 	const char *what;
 } places[] = {
@@ -178,7 +179,8 @@ static const struct place {
 	{ 0xc5fff000, 4096, false, "registers of the platform" }, /* VT-d */
 	{ 0xc6000000, MIB(1), false, NULL }, /* the next root's */
 	{ 0xc9000000, 4096, false, NULL }, /* an RMRR is memory */
-	{ 0xca0ff000, 4096, false, "registers of the platform" }, /* AMD-Vi with counters, and without */
+	/* AMD-Vi with counters, and without */
+	{ 0xca0ff000, 4096, false, "registers of the platform" },
 	{ 0xca107000, 4096, false, "registers of the platform" },
 	{ 0xca108000, 4096, false, NULL },
 	{ 0xffc00000, MIB(4), false, "flash" },

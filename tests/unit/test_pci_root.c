@@ -1094,7 +1094,7 @@ static void test_registers(void **)
 static void test_iommu_refuses(void **)
 {
 	/* What a function may have been given is taken back, before the tables go. */
-	static const struct config_line { int error; const char *line, *log; } errors[] = {
+	static const struct config_line { int error; const char *line; const char *log; } errors[] = {
 		{ -ENOSPC, "vm0.conf:7: pci: its IOMMUs hold no more VMs\n", "create vm0;" },
 		{ -ERANGE, "vm0.conf:7: pci: its memory ends beyond the address bits of the IOMMUs\n",
 		  "create vm0; 0 is 0+0; destroy;" },

@@ -127,7 +127,8 @@ static void check(void)
 	assert_int_equal(host_intx_route(2, &at), -ENOENT);
 	assert_int_equal(pci_window(&function[0], false, 0xc0000000, MIB(1)), PCI_WINDOW_IN);
 	assert_int_equal(pci_window(&function[0], false, 0xc00ff000, 2 * PAGE_SIZE), PCI_WINDOW_OUT);
-	assert_int_equal(pci_window(&function[0], true, 0xd000, 16), PCI_WINDOW_UNKNOWN); /* of ports nothing is said */
+	/* of ports nothing is said */
+	assert_int_equal(pci_window(&function[0], true, 0xd000, 16), PCI_WINDOW_UNKNOWN);
 	assert_int_equal(pci_window(&elsewhere, false, 0x1000, PAGE_SIZE), PCI_WINDOW_UNKNOWN);
 	assert_true(pci_in_any_window(0xc0000000, MIB(1)));
 	assert_false(pci_in_any_window(0xc00ff000, 2 * PAGE_SIZE));
@@ -355,7 +356,8 @@ static void test_facts_are_refused(void **)
 static void test_facts_of_a_known_root(void **)
 {
 	static const struct {
-		const char *facts, *said;
+		const char *facts;
+		const char *said;
 	} cases[] = {
 		{ OURS "proximity = 0000:00 1\nwindow = 0000:00 mem 0xc0000000-0xc00fffff\nend = 2\n", "" },
 		{ OURS "proximity = 0000:00 2\nend = 1\n",

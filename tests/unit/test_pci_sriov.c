@@ -31,7 +31,8 @@ static struct vcpu pf_vcpu, vcpu, third_vcpu, *by_id[] = { &vcpu }, *third_by_id
 static struct pci_device dev, vf, third_vf;
 static char calls[8]; /* who was asked, in order: the second VM or the third */
 static unsigned on, offs, starts, reports, asked, nr_reset[VF + 2], coming, locks;
-static unsigned busy[2]; /* times that the second VM, and the third, was asked: the first is too early */
+/* times that the second VM, and the third, was asked: the first is too early */
+static unsigned busy[2];
 static u8 vf_bus;
 static bool deaf;        /* no VM answers */
 static bool vf_blocked = true; /* by the IOMMU */

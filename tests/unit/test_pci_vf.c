@@ -36,8 +36,10 @@ static unsigned late;       /* milliseconds until VFs answer */
 static unsigned silent;     /* VFs that never answer, from this one on */
 static unsigned stubborn;   /* none of them stops: their bus mastering, what is under way */
 static bool unknown_window;
-static bool is_port, port_ari, card_ari; /* the bridge above is a root port; that has ARI, and the card has */
-static u16 port_control, low_control; /* of the port, and of a PF of the same device with a lower number */
+/* the bridge above is a root port; that has ARI, and the card has */
+static bool is_port, port_ari, card_ari;
+/* of the port, and of a PF of the same device with a lower number */
+static u16 port_control, low_control;
 static const struct pci_function *low_pf;
 static u64 window_start, window_end;
 

@@ -83,7 +83,8 @@ static void test_bars(void **)
 
 	bar(0, 0xfebc0000, 0xfffe0000);            /* 128 KiB */
 	bar(1, 0x0000c041, 0x0000ffe0);            /* I/O, 32, upper half not implemented */
-	bar(2, 0x0000000c, 0x00000000);            /* 64 bit, prefetchable, 16 GiB at 0x40_0000_0000 */
+	/* 64 bit, prefetchable, 16 GiB at 0x40_0000_0000 */
+	bar(2, 0x0000000c, 0x00000000);
 	bar(3, 0x00000040, 0xfffffffc);
 	bar(5, 0x00000000, 0xffffff00);            /* 256 bytes without address */
 	config[12] = 0;

@@ -12,7 +12,7 @@
 
 static PERCPU bool first;
 static PERCPU u64 pair[2];
-static PERCPU struct { u32 a, b; } both;
+static PERCPU struct { u32 a; u32 b; } both;
 
 static struct cpu cpus[3];
 

@@ -55,7 +55,8 @@ static void test_linux_tsc_khz(void **)
 static void test_ns(void **)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(rates); i++) {
-		const u64 seconds = 86400 * 30; /* a month up; at the highest rate 64 bits of TSC end soon after */
+		/* a month up; at the highest rate 64 bits of TSC end soon after */
+		const u64 seconds = 86400 * 30;
 		u32 mul;
 		s8 shift;
 		long double ns;

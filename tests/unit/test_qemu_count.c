@@ -63,7 +63,8 @@ static unsigned resets;
 __thread void *current_cpu;
 static uint64_t memory[256];
 static struct bytes bytes;
-static char out[] = "out=/tmp/qemu_count.XXXXXX"; /* the plugin's argument, and behind the '=' the file */
+/* the plugin's argument, and behind the '=' the file */
+static char out[] = "out=/tmp/qemu_count.XXXXXX";
 
 void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op, struct entry entry, uint64_t imm)
 {
@@ -109,7 +110,8 @@ void *qemu_plugin_get_registers(void)
 {
 	static struct {
 		void *handle;
-		const char *name, *feature;
+		const char *name;
+		const char *feature;
 	} registers[] = { { counters, "rax", "core" }, { &rcx, "rcx", "core" } };
 	static struct {
 		void *data;

@@ -20,7 +20,8 @@ struct qemu_plugin_insn {
 
 struct cpu {
 	char before[0x2d0];
-	int exception_index, behind;
+	int exception_index;
+	int behind;
 };
 
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data), int flags,

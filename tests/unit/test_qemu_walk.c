@@ -29,7 +29,8 @@ struct qemu_plugin_insn {
 
 struct descriptor {
 	void *handle;
-	const char *name, *feature;
+	const char *name;
+	const char *feature;
 };
 struct descriptors {
 	struct descriptor *data;
@@ -49,7 +50,10 @@ struct bytes *g_byte_array_set_size(struct bytes *array, unsigned length);
 
 static at_init cpu_there;
 static struct {
-	uint64_t rcx, cr3, cr4, rax;
+	uint64_t rcx;
+	uint64_t cr3;
+	uint64_t cr4;
+	uint64_t rax;
 } registers;
 
 void qemu_plugin_register_vcpu_init_cb(uint64_t, at_init cb)
@@ -178,7 +182,8 @@ static void test_natively(void **)
 static void test_flushes(void **)
 {
 	static const struct {
-		unsigned insn, walks;
+		unsigned insn;
+		unsigned walks;
 	} by[] = { { CR3, 1 }, { CR4, 2 }, { INVLPG_RCX, 1 }, { INVLPG_OTHER, 2 }, { BEHIND, 0 }, { LOAD, 0 } };
 
 	registers.rcx = 0x1000;

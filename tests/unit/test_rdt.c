@@ -15,7 +15,7 @@
 
 #include "kernel/rdt.c"
 
-struct leaf { u32 leaf, subleaf; struct cpuid_regs regs; };
+struct leaf { u32 leaf; u32 subleaf; struct cpuid_regs regs; };
 /* eax, ebx, ecx, edx */
 static const struct leaf skylake[] = {
 	{ 0, 0, { 0x16, 0, 0, 0 } },
@@ -54,7 +54,7 @@ enum {
 	AMD = 0xc0000200,
 };
 
-static struct { u64 cfg, cfg_l2, assoc[CPUS / 2], mask[16], mask_l2[16], throttle[8], amd[16]; } cache[2];
+static struct { u64 cfg; u64 cfg_l2; u64 assoc[CPUS / 2]; u64 mask[16]; u64 mask_l2[16]; u64 throttle[8]; u64 amd[16]; } cache[2];
 static u64 selected, counter[4]; /* by event */
 static unsigned on;
 static unsigned writes;

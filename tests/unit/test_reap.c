@@ -41,7 +41,8 @@ extern bool fake_vfs_off;
 static bool limit_reached, no_operator, too_often;
 static bool stop_it;     /* as it is taken down */
 static unsigned stopped; /* how often */
-static bool makes, starts, vfs_go, asked; /* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
+/* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
+static bool makes, starts, vfs_go, asked;
 
 int vm_create(const struct vm_config *, unsigned, struct vm **out)
 {

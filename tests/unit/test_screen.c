@@ -499,13 +499,18 @@ static void test_yield(void **)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none), cmocka_unit_test(test_first), cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_anew), cmocka_unit_test(test_idle), cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_none), cmocka_unit_test(test_first),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_anew), cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_printed_while_shown),
-		cmocka_unit_test(test_printed_while_drawn), cmocka_unit_test(test_flood), cmocka_unit_test(test_unchanged),
+		cmocka_unit_test(test_printed_while_drawn), cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_unchanged),
 		cmocka_unit_test(test_panic), cmocka_unit_test(test_yield),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

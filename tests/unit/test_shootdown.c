@@ -35,7 +35,8 @@ static struct vcpu vcpus[VCPUS], *by_id[VCPUS];
 static u64 tlb[VCPUS][PAGES]; /* frame + 1; 0: not cached */
 static u32 kicked[VCPUS];
 static unsigned owner[FRAMES]; /* the page that it may be reached by, + 1; 0: free; atomic */
-static unsigned stale;         /* accesses to a frame by a page that it no longer belongs to; atomic */
+/* accesses to a frame by a page that it no longer belongs to; atomic */
+static unsigned stale;
 static bool leave_out_flush;
 static pthread_barrier_t all_joined;
 
@@ -53,7 +54,8 @@ void vcpu_kick(struct vcpu *vcpu)
 	__atomic_store_n(&kicked[vcpu->id], 1, __ATOMIC_SEQ_CST);
 }
 
-static void (*while_waiting)(void); /* for tests of one thread: what the others do; NULL: they are threads */
+/* for tests of one thread: what the others do; NULL: they are threads */
+static void (*while_waiting)(void);
 static u64 now;                     /* TSC of these tests */
 
 u64 host_tsc(void)
@@ -327,7 +329,7 @@ static void expect_domain(const char *text)
 /* What is taken from its CPUs is taken from them, and what is given is given, by the addresses of their mode; no registers are. */
 static void functions_reach_the_same(void **)
 {
-	static const struct { enum vm_dma dma; const char *given, *taken; } modes[] = {
+	static const struct { enum vm_dma dma; const char *given; const char *taken; } modes[] = {
 		{ VM_DMA_IOMMU, "0x400000 is 0x80000000+0x400000; 0x800000 is 0x90001000+0x1000; ",
 		  "not 0x400000+0x400000; not 0x800000+0x1000; " },
 		{ VM_DMA_IDENTITY, "0x400000 is 0x80000000+0x400000; 0x800000 is 0x90001000+0x1000; ",

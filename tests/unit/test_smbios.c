@@ -98,7 +98,8 @@ static void test_entry(void **)
 static void test_bad_entry(void **)
 {
 	static const struct {
-		u8 at, value;
+		u8 at;
+		u8 value;
 	} wrong64[] = { { 0, 'x' }, { 3, '-' }, { 5, 0 }, { 6, 23 }, { 6, 0xff } },
 	  wrong32[] = { { 3, '-' }, { 5, 29 }, { 5, 0xff } };
 	u64 table;
@@ -144,15 +145,18 @@ static void test_structures(void **)
 	assert_ptr_equal(end, p + 8 + 18);
 	assert_null(smbios_find(table, 27, 1, 0, &end)); /* the strings do not end */
 	assert_non_null(smbios_find(table, 28, 1, 0, &end));
-	assert_null(smbios_find("\x01\x03\x01" NO_STRINGS, 5, 1, 0, &end)); /* shorter than its own header */
-	assert_null(smbios_find("\x01\x05\x01\0" NO_STRINGS, 6, 1, 0, &end)); /* longer than the table */
+	/* shorter than its own header */
+	assert_null(smbios_find("\x01\x03\x01" NO_STRINGS, 5, 1, 0, &end));
+	/* longer than the table */
+	assert_null(smbios_find("\x01\x05\x01\0" NO_STRINGS, 6, 1, 0, &end));
 	assert_null(smbios_find(table, SIZE, 1, 1, &end));
 	p = smbios_find(table, SIZE, 17, 0, &end);
 	assert_int_equal(p[2], 2);
 	assert_ptr_equal(end, p + 6);
 	p = smbios_find(table, SIZE, 17, 1, &end);
 	assert_memory_equal(p + 5, "DIMM", 4);
-	assert_null(smbios_find(table, SIZE, 17, 2, &end)); /* what is behind the end is not there */
+	/* what is behind the end is not there */
+	assert_null(smbios_find(table, SIZE, 17, 2, &end));
 	assert_non_null(smbios_find(table, SIZE, 127, 0, &end));
 	assert_null(smbios_find(NULL, 0, 1, 0, &end));
 }

@@ -154,7 +154,7 @@ static void congruence_decides(void **)
 /* What is found is what a CPU finds, for as far as is said and no further. */
 static void found(void **)
 {
-	static const struct { u64 at, length, hpa; enum memtype type; } want[] = {
+	static const struct { u64 at; u64 length; u64 hpa; enum memtype type; } want[] = {
 		{ 0, GIB(1), 0, 0 }, { GIB(1) + 0x1234, GIB(1) - 0x1234, GIB(5) + 0x1234, MEMTYPE_WB },
 		{ GIB(2) + 0x1fffff, 1, GIB(9) + 0x1fffff, MEMTYPE_UC }, { GIB(2) + MIB(2), KIB(4), GIB(9) + MIB(2), MEMTYPE_UC },
 		{ GIB(2) + MIB(2) + KIB(4), KIB(4), 0, 0 }, { GIB(2) + MIB(4), MIB(2), 0, 0 }, { BIT(39) + 1, BIT(39) - 1, 0, 0 },
@@ -265,7 +265,8 @@ static void small_exec(void **)
 	static const struct stage2_format *const fmt[] = { &ept_format, &npt_format };
 	static const struct {
 		u64 gpa;
-		unsigned leaf, prot;
+		unsigned leaf;
+		unsigned prot;
 	} after[] = {
 		{ MIB(4) - 1, LEAF_2M, STAGE2_R | STAGE2_W }, { MIB(4), LEAF_4K, STAGE2_RWX }, { MIB(6) - 1, LEAF_4K, STAGE2_RWX },
 		{ MIB(6), LEAF_2M, STAGE2_R | STAGE2_W }, { GIB(1), LEAF_2M, STAGE2_R | STAGE2_W },

@@ -69,7 +69,8 @@ void host_log(const char *, ...)
 }
 
 static bool too_often;
-static unsigned running, waits; /* who hold off the node's end; how often it was begun to wait for a time */
+/* who hold off the node's end; how often it was begun to wait for a time */
+static unsigned running, waits;
 
 void monitor_get_running(void)
 {

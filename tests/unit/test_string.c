@@ -93,7 +93,8 @@ static void test_strchr(void **)
 
 	assert_ptr_equal(lwk_strchr(s, '='), s + 3);
 	assert_ptr_equal(lwk_strchr(s, 'x'), s + 10);
-	assert_ptr_equal(lwk_strchr(s, 0), s + 11); /* the terminator is part of the string, 7.24.5.2 */
+	/* the terminator is part of the string, 7.24.5.2 */
+	assert_ptr_equal(lwk_strchr(s, 0), s + 11);
 	assert_null(lwk_strchr(s, 'q'));
 }
 

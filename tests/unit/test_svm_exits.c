@@ -98,23 +98,36 @@ static void leave(u64 code, u64 info1, u64 info2)
 }
 
 /* What is nobody's here: intercepts that are never on, and numbers that the APM reserves. */
+/* clang-format off */
 static const struct {
 	u64 code;
 	enum vmexit_reason reason;
 } codes[] = {
-	{ 0x60, VMEXIT_EXTINT },       { 0x61, VMEXIT_NMI },          { 0x62, VMEXIT_UNKNOWN },     { 0x63, VMEXIT_INIT },
-	{ 0x64, VMEXIT_IRQ_WINDOW },   { 0x65, VMEXIT_UNKNOWN },      { 0x66, VMEXIT_UNKNOWN },     { 0x67, VMEXIT_UNKNOWN },
-	{ 0x6a, VMEXIT_UNKNOWN },      { 0x6e, VMEXIT_UNKNOWN },      { 0x6f, VMEXIT_RDPMC },       { 0x70, VMEXIT_UNKNOWN },
-	{ 0x72, VMEXIT_CPUID },        { 0x73, VMEXIT_UNKNOWN },      { 0x76, VMEXIT_WBINVD },      { 0x77, VMEXIT_UNKNOWN },
-	{ 0x78, VMEXIT_HLT },          { 0x79, VMEXIT_UNKNOWN },      { 0x7a, VMEXIT_VIRT_INSN },   { 0x7d, VMEXIT_UNKNOWN },
-	{ 0x7e, VMEXIT_UNKNOWN },      { 0x7f, VMEXIT_TRIPLE_FAULT }, { 0x80, VMEXIT_VIRT_INSN },   { 0x81, VMEXIT_HYPERCALL },
-	{ 0x82, VMEXIT_VIRT_INSN },    { 0x83, VMEXIT_VIRT_INSN },    { 0x84, VMEXIT_VIRT_INSN },   { 0x85, VMEXIT_VIRT_INSN },
-	{ 0x86, VMEXIT_VIRT_INSN },    { 0x87, VMEXIT_UNKNOWN },      { 0x88, VMEXIT_UNKNOWN },     { 0x89, VMEXIT_WBINVD },
-	{ 0x8a, VMEXIT_MWAIT },        { 0x8b, VMEXIT_MWAIT },        { 0x8c, VMEXIT_UNKNOWN },     { 0x8d, VMEXIT_XSETBV },
-	{ 0x8e, VMEXIT_VIRT_INSN },    { 0xa4, VMEXIT_UNKNOWN },      { 0xa5, VMEXIT_BUS_LOCK },     { 0xa6, VMEXIT_UNKNOWN },
-	{ 0x8f, VMEXIT_UNKNOWN },      { 0x90, VMEXIT_UNKNOWN },      { 0x401, VMEXIT_UNKNOWN },    { 0x403, VMEXIT_UNKNOWN },
+	{ 0x60, VMEXIT_EXTINT },       { 0x61, VMEXIT_NMI },          { 0x62, VMEXIT_UNKNOWN },
+	    { 0x63, VMEXIT_INIT },
+	{ 0x64, VMEXIT_IRQ_WINDOW },   { 0x65, VMEXIT_UNKNOWN },      { 0x66, VMEXIT_UNKNOWN },
+	    { 0x67, VMEXIT_UNKNOWN },
+	{ 0x6a, VMEXIT_UNKNOWN },      { 0x6e, VMEXIT_UNKNOWN },      { 0x6f, VMEXIT_RDPMC },
+	      { 0x70, VMEXIT_UNKNOWN },
+	{ 0x72, VMEXIT_CPUID },        { 0x73, VMEXIT_UNKNOWN },      { 0x76, VMEXIT_WBINVD },
+	     { 0x77, VMEXIT_UNKNOWN },
+	{ 0x78, VMEXIT_HLT },          { 0x79, VMEXIT_UNKNOWN },      { 0x7a, VMEXIT_VIRT_INSN },
+	  { 0x7d, VMEXIT_UNKNOWN },
+	{ 0x7e, VMEXIT_UNKNOWN },      { 0x7f, VMEXIT_TRIPLE_FAULT }, { 0x80, VMEXIT_VIRT_INSN },
+	  { 0x81, VMEXIT_HYPERCALL },
+	{ 0x82, VMEXIT_VIRT_INSN },    { 0x83, VMEXIT_VIRT_INSN },    { 0x84, VMEXIT_VIRT_INSN },
+	  { 0x85, VMEXIT_VIRT_INSN },
+	{ 0x86, VMEXIT_VIRT_INSN },    { 0x87, VMEXIT_UNKNOWN },      { 0x88, VMEXIT_UNKNOWN },
+	    { 0x89, VMEXIT_WBINVD },
+	{ 0x8a, VMEXIT_MWAIT },        { 0x8b, VMEXIT_MWAIT },        { 0x8c, VMEXIT_UNKNOWN },
+	    { 0x8d, VMEXIT_XSETBV },
+	{ 0x8e, VMEXIT_VIRT_INSN },    { 0xa4, VMEXIT_UNKNOWN },      { 0xa5, VMEXIT_BUS_LOCK },
+	    { 0xa6, VMEXIT_UNKNOWN },
+	{ 0x8f, VMEXIT_UNKNOWN },      { 0x90, VMEXIT_UNKNOWN },      { 0x401, VMEXIT_UNKNOWN },
+	   { 0x403, VMEXIT_UNKNOWN },
 	{ ~0ull, VMEXIT_ENTRY_FAILED }, { 0xffffffff, VMEXIT_ENTRY_FAILED },
 };
+/* clang-format on */
 
 static void test_codes(void **)
 {

@@ -16,7 +16,8 @@ const struct debugger *debugger;
 static struct svm_vcpu svm;
 static struct vmcb vmcb;
 static unsigned peeked;
-static bool hosted, flushes; /* with the host's registers; and what it does there takes a new ASID */
+/* with the host's registers; and what it does there takes a new ASID */
+static bool hosted, flushes;
 
 /* What a CPU that does not tell the length stands on. */
 unsigned emulate_peek_length(struct vcpu *v)

@@ -16,7 +16,8 @@
 #include "tests/bench/tlb_model.h"
 
 #define GIB    0x40000000ull
-#define NESTED (2 * GIB) /* the second level's tables; the guest's are where it maps its address 0: at 1 GiB */
+/* the second level's tables; the guest's are where it maps its address 0: at 1 GiB */
+#define NESTED (2 * GIB)
 #define TABLES 64
 #define DATA   0x8000000ull /* the guest's physical address of what it accesses */
 

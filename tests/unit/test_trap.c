@@ -28,7 +28,8 @@ asm(".globl nmi_table_start, nmi_table_end, ex_table_start, ex_table_end\n"
 
 static const u8 trap_nmi_entry[1];
 static const u8 *const registered __attribute__((used, section("nmi_entries"))) = trap_nmi_entry;
-const u8 trap_stubs[4 * 72], trap_device_stubs[12 * 72]; /* of 16 vectors in 72 bytes, as trap_stubs.inc has them */
+/* of 16 vectors in 72 bytes, as trap_stubs.inc has them */
+const u8 trap_stubs[4 * 72], trap_device_stubs[12 * 72];
 
 static jmp_buf reported;
 static const char *report;

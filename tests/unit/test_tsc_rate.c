@@ -36,7 +36,9 @@ static void test_cpuid(void **)
 struct machine {
 	double tsc_hz;
 	struct tsc_reference ref;
-	double tsc_at_0, ref_at_0; /* ticks */
+	/* ticks */
+	double tsc_at_0;
+	double ref_at_0;
 	double read_s;             /* reading the reference takes this long at least ... */
 	double jitter_s;           /* ... and up to this much longer, */
 	unsigned smi_of_8;         /* but in so many of 8 cases another 200 us */

@@ -22,7 +22,8 @@ static void test_ahead(void **)
 	const struct tsc_exchange e[] = { { 1000, 1540, 1100 }, { 2000, 2530, 2060 } };
 
 	assert_int_equal(tsc_difference(e, 1), 440); /* 1540 - 1100 */
-	assert_int_equal(tsc_difference(e, 2), 470); /* 2530 - 2060: the faster exchange tells more */
+	/* 2530 - 2060: the faster exchange tells more */
+	assert_int_equal(tsc_difference(e, 2), 470);
 }
 
 static void test_behind(void **)

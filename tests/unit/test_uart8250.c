@@ -16,11 +16,19 @@
 
 /* A 16550A with what stands in its receive FIFO; both ways to it lead here. */
 static struct {
-	u8 reg[8], dll, dlm, fcr, iir;
+	u8 reg[8];
+	u8 dll;
+	u8 dlm;
+	u8 fcr;
+	u8 iir;
 	u8 fifo[16][2]; /* byte, line status beside it */
-	unsigned head, tail;
+	unsigned head;
+	unsigned tail;
 	u8 sent;
-	bool absent, by_memory, wide, no_loopback;
+	bool absent;
+	bool by_memory;
+	bool wide;
+	bool no_loopback;
 } hw;
 static u8 window[32];
 

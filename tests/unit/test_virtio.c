@@ -834,16 +834,22 @@ static void test_input_later(void **)
 
 int main(void)
 {
+	/* clang-format off */
 	static const struct CMUnitTest tests[] = {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-		TEST(test_place), TEST(test_place_beside), TEST(test_bar), TEST(test_capabilities), TEST(test_messages),
-		TEST(test_negotiation), TEST(test_read), TEST(test_counts), TEST(test_scratch), TEST(test_scratch_memory),
+		TEST(test_place), TEST(test_place_beside), TEST(test_bar), TEST(test_capabilities),
+		TEST(test_messages),
+		TEST(test_negotiation), TEST(test_read), TEST(test_counts), TEST(test_scratch),
+		TEST(test_scratch_memory),
 		TEST(test_bounded), TEST(test_not_run),
 		TEST(test_output), TEST(test_output_long), TEST(test_input),
-		TEST(test_table), TEST(test_functions_enough), TEST(test_order), TEST(test_bounded_without_data),
-		TEST(test_scratch_in_pieces), TEST(test_output_reset), TEST(test_output_nothing), TEST(test_input_much),
+		TEST(test_table), TEST(test_functions_enough), TEST(test_order),
+		TEST(test_bounded_without_data),
+		TEST(test_scratch_in_pieces), TEST(test_output_reset), TEST(test_output_nothing),
+		TEST(test_input_much),
 		TEST(test_input_later), TEST(test_console_paused),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

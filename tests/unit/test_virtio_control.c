@@ -16,7 +16,7 @@ enum { WRITE = 2 };
 #define QUEUES_ALL 10u
 #define MULTIPORT 2u
 
-static struct { unsigned calls, session; u32 size; u8 first; unsigned closed[COMMANDER_PORTS]; } asked;
+static struct { unsigned calls; unsigned session; u32 size; u8 first; unsigned closed[COMMANDER_PORTS]; } asked;
 static u32 answer_size;
 
 /* Of as many bytes as the test wants: the session, then the request's first byte. */
@@ -89,7 +89,7 @@ static u32 used_bytes(unsigned queue, unsigned i)
 
 static void event(u32 port, u16 what, u16 value)
 {
-	send_out(CONTROL_OUT, &(struct { u32 port; u16 event, value; }){ port, what, value }, 8);
+	send_out(CONTROL_OUT, &(struct { u32 port; u16 event; u16 value; }){ port, what, value }, 8);
 }
 
 /* The i-th of what the driver was told: port, event and value. */

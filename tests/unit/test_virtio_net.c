@@ -751,13 +751,18 @@ static void test_lost_memory(void **)
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
-		TEST(test_device), TEST(test_frame), TEST(test_notifications), TEST(test_merged), TEST(test_shapes),
-		TEST(test_made_plain), TEST(test_bad), TEST(test_one_address), TEST(test_bound), TEST(test_cut_in_goes),
+		TEST(test_device), TEST(test_frame), TEST(test_notifications), TEST(test_merged),
+		TEST(test_shapes),
+		TEST(test_made_plain), TEST(test_bad), TEST(test_one_address), TEST(test_bound),
+		TEST(test_cut_in_goes),
 		TEST(test_other_frame_meanwhile),
-		TEST(test_gone), TEST(test_paused), TEST(test_pause_waits), TEST(test_pairs), TEST(test_at_once),
+		TEST(test_gone), TEST(test_paused), TEST(test_pause_waits), TEST(test_pairs),
+		TEST(test_at_once),
 		TEST(test_lost_memory),
 	};
+	/* clang-format on */
 
 	looks_sort();
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,10 +16,10 @@
 #define SIZE 8u
 
 static struct {
-	struct { u64 addr; u32 len; u16 flags, next; } desc[SIZE], indirect[VIRTQ_SIZE + 1];
-	struct { u16 flags, index, ring[SIZE], used_event; } avail;
+	struct { u64 addr; u32 len; u16 flags; u16 next; } desc[SIZE], indirect[VIRTQ_SIZE + 1];
+	struct { u16 flags; u16 index; u16 ring[SIZE]; u16 used_event; } avail;
 	u16 pad;
-	struct { u16 flags, index; struct { u32 id, len; } ring[SIZE]; u16 avail_event; } used;
+	struct { u16 flags; u16 index; struct { u32 id; u32 len; } ring[SIZE]; u16 avail_event; } used;
 } __aligned(16) ram;
 
 #define BASE 0x100000ull

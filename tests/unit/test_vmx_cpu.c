@@ -100,7 +100,7 @@ static void test_full(void **)
 /* An instruction that CPUID does not show, or that has no control, the guest does not get; the others it does. */
 static void test_optional_instructions(void **)
 {
-	static const struct { u32 *reg, cpuid, control; bool *cap; } optional[] = {
+	static const struct { u32 *reg; u32 cpuid; u32 control; bool *cap; } optional[] = {
 		{ &ext1.edx, 1 << 27, 1 << 3, &caps.rdtscp },
 		{ &leaf7.ebx, 1 << 10, 1 << 12, &caps.invpcid },
 		{ &leafd1.eax, 1 << 3, 1 << 20, &caps.xsaves },

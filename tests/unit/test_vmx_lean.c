@@ -197,14 +197,19 @@ static void test_hypercall(void **state)
 /* Exit 48: the access that the qualification tells of (table 28-7); RF, which the exit has set, goes (28.3.3). */
 static void test_mmio(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		unsigned field;
 		u64 value;
 	} more[] = {
-		{ QUALIFICATION, 0x184 }, { QUALIFICATION, 0x81 }, { QUALIFICATION, 0x1181 }, { CUT, 0x80000b0e }, { DR7, 1 },
-		{ RFLAGS, 0x10100 }, { BLOCKING, 2 }, { CR0, 0x80000030 }, { CR0, 0x31 }, { CR0, 0x80010031 },
-		{ CR4, 0x2061 }, { CR4_SHADOW, 0x60 }, { CR3, 0x8000 }, { EFER, 0x501 }, { SS_ATTR, 0x40f3 }, { CS_ATTR, 0xc09b },
+		{ QUALIFICATION, 0x184 }, { QUALIFICATION, 0x81 }, { QUALIFICATION, 0x1181 },
+		{ CUT, 0x80000b0e }, { DR7, 1 },
+		{ RFLAGS, 0x10100 }, { BLOCKING, 2 }, { CR0, 0x80000030 }, { CR0, 0x31 },
+		{ CR0, 0x80010031 },
+		{ CR4, 0x2061 }, { CR4_SHADOW, 0x60 }, { CR3, 0x8000 }, { EFER, 0x501 },
+		{ SS_ATTR, 0x40f3 }, { CS_ATTR, 0xc09b },
 	};
+	/* clang-format on */
 
 	vmcs[QUALIFICATION] = 0x182;
 	vmcs[ADDRESS] = 0xfee000b0;

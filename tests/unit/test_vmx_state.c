@@ -131,7 +131,8 @@ static void test_load(void **)
 	assert_int_equal(vmcs[0x4012], 4);
 	assert_int_equal(vmcs[0x4004], 1 << 1 | 1 << 17 | 1 << 18); /* #DB, #AC, #MC */
 	assert_int_equal(vmcs[0x0000], 1);
-	assert_int_equal(vmcs[0x201a], 0x5000 | 3 << 3 | 6); /* EPTP: four levels, write-back (25.6.11) */
+	/* EPTP: four levels, write-back (25.6.11) */
+	assert_int_equal(vmcs[0x201a], 0x5000 | 3 << 3 | 6);
 	assert_int_equal(vmcs[0x2000], (uintptr_t)x->io_bitmap);
 	assert_int_equal(vmcs[0x2002], (uintptr_t)x->io_bitmap + 0x1000);
 	assert_int_equal(vmcs[0x2004], (uintptr_t)x->msr_bitmap);

@@ -27,20 +27,33 @@ static void fake_clflush(const void *line);
 #define RECORDS 0x400
 
 static struct {
-	u64 cap, ecap;
+	u64 cap;
+	u64 ecap;
 	bool late; /* a fault comes as FSTS is cleared, of which the unit sends no message */
-	u32 gsts, fsts, fectl, stuck; /* stuck: commands that never end */
-	u64 rtaddr, root, iqa, iqt, iqh, irta, interrupts;
+	/* stuck: commands that never end */
+	u32 gsts;
+	u32 fsts;
+	u32 fectl;
+	u32 stuck;
+
+	u64 rtaddr;
+	u64 root;
+	u64 iqa;
+	u64 iqt;
+	u64 iqh;
+	u64 irta;
+	u64 interrupts;
 	u64 record[2][2];
 	bool hangs;              /* the queue is not worked on */
 	bool lost;               /* there are no registers */
 	u64 drained;             /* drain bits of the last IOTLB descriptor */
 	char log[600];
 	struct { u16 bdf; bool valid; u64 context[2]; } context[8]; /* what it keeps */
-	struct { unsigned domain; u64 at, to; bool valid; } iotlb[8];
+	struct { unsigned domain; u64 at; u64 to; bool valid; } iotlb[8];
 	struct { unsigned n; bool valid; u64 entry[2]; } irtes[8];
 } hw;
-static struct { u64 *page; bool first; u8 seen[PAGE_SIZE]; } page[PAGES]; /* seen: by a unit that is not coherent */
+/* seen: by a unit that is not coherent */
+static struct { u64 *page; bool first; u8 seen[PAGE_SIZE]; } page[PAGES];
 static unsigned nr_pages, pages_left;
 static u64 tsc;
 static struct iommu_unit unit;
@@ -168,7 +181,8 @@ static u64 hw_access(u16 bdf, u64 at)
 
 struct sent {
 	u32 id;
-	u8 vector, mode;
+	u8 vector;
+	u8 mode;
 	bool level;
 	unsigned reason; /* why it is blocked */
 };
@@ -650,7 +664,8 @@ static void test_interrupt_faults(void **)
 struct interrupt {
 	u32 apic_id;
 	u16 source;
-	u8 vector, mode;
+	u8 vector;
+	u8 mode;
 	bool level;
 };
 

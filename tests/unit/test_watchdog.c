@@ -23,16 +23,27 @@ extern const struct vdev *const __start_vdevs[];
 static struct {
 	u32 header_length;
 	u16 segment;
-	u8 bus, device, function, reserved[3];
-	u32 period_ms, max_count, min_count;
-	u8 flags, reserved2[3];
+	u8 bus;
+	u8 device;
+	u8 function;
+	u8 reserved[3];
+	u32 period_ms;
+	u32 max_count;
+	u32 min_count;
+	u8 flags;
+	u8 reserved2[3];
 	u32 entries;
 	struct entry {
-		u8 action, instruction;
+		u8 action;
+		u8 instruction;
 		u16 reserved;
-		u8 space, bit_width, bit_offset, access;
+		u8 space;
+		u8 bit_width;
+		u8 bit_offset;
+		u8 access;
 		u64 address;
-		u32 value, mask;
+		u32 value;
+		u32 mask;
 	} __packed entry[16];
 } __packed wdat;
 

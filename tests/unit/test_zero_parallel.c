@@ -21,7 +21,8 @@
 static struct cpu cpus[ALL], *running = &cpus[0];
 static struct { unsigned cpu; struct host_work *work; } queue[ALL];
 static unsigned nr_queued, nr_assigned, assigned_on[2];
-static u64 zeroed[2], far, late; /* bytes: of each node; by CPUs of the other one; by the caller when all others had ended */
+/* bytes: of each node; by CPUs of the other one; by the caller when all others had ended */
+static u64 zeroed[2], far, late;
 static unsigned owned;           /* CPUs below this are a VM's */
 static u16 list[ALL];
 static bool looping[ALL];
@@ -93,7 +94,8 @@ u64 host_failed_page(void)
 	return lost_page;
 }
 
-static unsigned wanted_after, wanted_calls; /* of unowned(), in the lent CPUs: then they are a VM's */
+/* of unowned(), in the lent CPUs: then they are a VM's */
+static unsigned wanted_after, wanted_calls;
 
 static bool unowned(unsigned cpu)
 {

@@ -29,8 +29,10 @@ static int same_names(const char *a, const char *b)
 }
 
 struct field {
-	const char *name, *value;
-	size_t name_n, value_n;
+	const char *name;
+	const char *value;
+	size_t name_n;
+	size_t value_n;
 };
 
 /* Returns where the next one begins, or the line's end. */

@@ -45,8 +45,9 @@ struct dump {
 	struct margay *node;
 	const char *vm;
 	int fd;
-	unsigned vcpus, pieces;
-	struct { unsigned long at, size; off_t file; } piece[PIECES];
+	unsigned vcpus;
+	unsigned pieces;
+	struct { unsigned long at; unsigned long size; off_t file; } piece[PIECES];
 	off_t info;             /* where in the file VMCOREINFO was found; 0: nowhere */
 	unsigned info_size;
 	char **answer;

@@ -11,7 +11,10 @@
 #include "port.h"
 
 struct margay {
-	int fd, held; /* -1: no port is open; beyond an answer */
+	/* -1: no port is open; beyond an answer */
+	int fd;
+	int held;
+
 	u32 tag;
 	union {
 		struct commander_message head;

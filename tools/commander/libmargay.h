@@ -40,9 +40,11 @@ int margay_put_image(struct margay *m, const char *name, int fd, char **answer);
 /* The same with more to say of it. */
 struct margay_image {
 	const char *name;
-	int known;          /* size and sha256 are given: it is read once, and no copy of a pipe is made */
+	/* size and sha256 are given: it is read once, and no copy of a pipe is made */
+	int known;
 	int replace;        /* the name may be another content's: VMs that are there keep that */
-	void (*progress)(unsigned long bytes, unsigned long size); /* before each piece that is sent; NULL: nobody wants to know */
+	/* before each piece that is sent; NULL: nobody wants to know */
+	void (*progress)(unsigned long bytes, unsigned long size);
 	/* Given, or what comes of it: */
 	unsigned long size;
 	char sha256[65];

@@ -169,11 +169,16 @@ static void command_metrics(const struct words *w)
 }
 
 static const struct command {
-	const char *name, *args, *help; /* args names the options that it takes */
+	/* args names the options that it takes */
+	const char *name;
+	const char *args;
+	const char *help;
 	enum commander_request what;    /* 0: run() */
 	void (*run)(const struct words *w);
 	int shows;                      /* lines of values */
-	unsigned needs, takes;          /* words beside options */
+	/* words beside options */
+	unsigned needs;
+	unsigned takes;
 } commands[] = {
 	{ "info", "", "version, rights, memory", COMMANDER_HELLO, NULL, 1, 0, 0 },
 	{ "list", "", "the VMs", COMMANDER_LIST, NULL, 1, 0, 0 },
@@ -255,13 +260,19 @@ static int takes_option(const struct command *c, const char *word)
 
 static void take_option(const struct command *c, struct words *w, char **argv, int *i)
 {
+	/* clang-format off */
 	const struct { const char *word; int *flag; const char **value; } options[] = {
-		{ "--wait", &w->wait, NULL }, { "--file", &w->file, NULL }, { "--raw", &w->raw, NULL },
-		{ "--replace", &w->replace, NULL }, { "-f", &w->follow, NULL }, { "--timeout", NULL, &w->timeout },
-		{ "--output", NULL, &w->output }, { "--sha256", NULL, &w->sha256 }, { "--size", NULL, &w->size },
-		{ "--prefix", NULL, &w->prefix }, { "--allow-downgrade", &w->allow_downgrade, NULL },
+		{ "--wait", &w->wait, NULL }, { "--file", &w->file, NULL },
+		{ "--raw", &w->raw, NULL },
+		{ "--replace", &w->replace, NULL }, { "-f", &w->follow, NULL },
+		{ "--timeout", NULL, &w->timeout },
+		{ "--output", NULL, &w->output }, { "--sha256", NULL, &w->sha256 },
+		{ "--size", NULL, &w->size },
+		{ "--prefix", NULL, &w->prefix },
+		{ "--allow-downgrade", &w->allow_downgrade, NULL },
 		{ "--dry-run", &w->dry_run, NULL }, { "--prune", &w->prune, NULL },
 	};
+	/* clang-format on */
 
 	for (unsigned k = 0; takes_option(c, argv[*i]) && k < sizeof(options) / sizeof(*options); k++) {
 		if (strcmp(argv[*i], options[k].word) != 0)

@@ -14,9 +14,21 @@ struct words {
 	char *arg[3]; /* NULL past the last */
 	unsigned n;
 	/* --timeout SECONDS, --output FILE, --sha256 HEX, --size BYTES, --prefix PREFIX; NULL: not there */
-	const char *timeout, *output, *sha256, *size, *prefix;
-	int wait, file, raw, follow, replace, allow_downgrade; /* --wait, --file, --raw, -f, --replace, --allow-downgrade */
-	int dry_run, prune; /* --dry-run, --prune */
+	const char *timeout;
+	const char *output;
+	const char *sha256;
+	const char *size;
+	const char *prefix;
+	/* --wait, --file, --raw, -f, --replace, --allow-downgrade */
+	int wait;
+	int file;
+	int raw;
+	int follow;
+	int replace;
+	int allow_downgrade;
+	/* --dry-run, --prune */
+	int dry_run;
+	int prune;
 };
 
 extern int json;

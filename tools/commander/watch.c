@@ -30,7 +30,10 @@
 static struct watcher {
 	int fd;
 	unsigned n;         /* characters of the name that have come */
-	int named, told;    /* all of them; it knows that it is looked at */
+	/* all of them; it knows that it is looked at */
+	int named;
+	int told;
+
 	char name[64];
 	char last[160];     /* what it has been told of */
 } watchers[WATCHERS];

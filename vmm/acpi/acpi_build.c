@@ -19,7 +19,8 @@ struct builder {
 	const struct acpi_guest *in;
 	u8 *buf;
 	u64 gpa;
-	size_t size, used;
+	size_t size;
+	size_t used;
 	u64 table[MAX_TABLES];
 	unsigned nr_tables;
 };
@@ -84,6 +85,7 @@ static int finish(struct builder *b, struct acpi_sdt *h)
 static const u8 s5[] = { 0x08, '\\', '_', 'S', '5', '_', 0x12, 0x07, 0x04, 0x0a, ACPI_S5_TYPE, 0, 0, 0 };
 
 /* Without this device a hardware-reduced Linux runs its console by polling. */
+/* clang-format off */
 static const u8 uart[] = {
 	/* Scope (\_SB) { Device (COM0) { */
 	0x10, 0x3a, '\\', '_', 'S', 'B', '_', 0x5b, 0x82, 0x32, 'C', 'O', 'M', '0',
@@ -94,13 +96,15 @@ static const u8 uart[] = {
 	/* Name (_CRS, ResourceTemplate () { */
 	0x08, '_', 'C', 'R', 'S', 0x11, 0x17, 0x0b, 0x13, 0x00,
 	/* IO (Decode16, GUEST_UART_PORT, GUEST_UART_PORT, 1, GUEST_UART_PORTS) */
-	0x47, 0x01, GUEST_UART_PORT & 0xff, GUEST_UART_PORT >> 8, GUEST_UART_PORT & 0xff, GUEST_UART_PORT >> 8, 0x01,
+	0x47, 0x01, GUEST_UART_PORT & 0xff, GUEST_UART_PORT >> 8, GUEST_UART_PORT & 0xff,
+	GUEST_UART_PORT >> 8, 0x01,
 	GUEST_UART_PORTS,
 	/* Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) { GUEST_UART_GSI } */
 	0x89, 0x06, 0x00, 0x03, 0x01, GUEST_UART_GSI, 0x00, 0x00, 0x00,
 	/* }) */
 	0x79, 0x00,
 };
+/* clang-format on */
 
 static void put_dsdt(struct aml *a, const struct acpi_guest *in)
 {

@@ -19,13 +19,15 @@ struct acpi_guest_cpu {
 };
 
 struct acpi_guest_memory {
-	u64 base, size;
+	u64 base;
+	u64 size;
 	u32 node;
 };
 
 /* A PCI root bus, in segment 0. */
 struct acpi_guest_root {
-	u8 bus, last_bus;
+	u8 bus;
+	u8 last_bus;
 	int node; /* proximity domain; -1: unknown */
 	bool virtual; /* of functions that no machine has: they know no DMA windows */
 };
@@ -34,12 +36,17 @@ struct acpi_guest_root {
 struct acpi_guest_window {
 	u8 bus;
 	bool io;
-	u64 base, size;
+	u64 base;
+	u64 size;
 };
 
 /* Where a PCI device's interrupt pin leads. */
 struct acpi_guest_intx {
-	u8 bus, device, pin; /* 0: INTA */
+	/* 0: INTA */
+	u8 bus;
+	u8 device;
+	u8 pin;
+
 	u32 gsi;
 };
 
@@ -62,9 +69,14 @@ struct acpi_guest {
 	bool ecam; /* of buses 0 to ecam_last_bus at ecam_base */
 	u8 ecam_last_bus;
 	u64 ecam_base;
-	bool uart, ioapic, power, watchdog; /* vmm/dev/uart16550.c, ioapic.c, acpi_pm.c and watchdog.c are there */
+	/* vmm/dev/uart16550.c, ioapic.c, acpi_pm.c and watchdog.c are there */
+	bool uart;
+	bool ioapic;
+	bool power;
+	bool watchdog;
+
 	unsigned nr_vfs;
-	struct { u8 bus, devfn; } vf[64]; /* functions that may go while the guest runs */
+	struct { u8 bus; u8 devfn; } vf[64]; /* functions that may go while the guest runs */
 };
 
 /*

@@ -12,13 +12,20 @@
 
 /* Package () { ResourceTemplate () { Register (reg) }, type, latency, power } as iasl encodes it (20.2 and 6.4.3.7). */
 struct cst_entry {
-	u8 package_op, package_length, elements;
-	u8 buffer_op, buffer_length, size_op, size;
+	u8 package_op;
+	u8 package_length;
+	u8 elements;
+	u8 buffer_op;
+	u8 buffer_length;
+	u8 size_op;
+	u8 size;
 	u8 register_tag;
 	u16 register_length;
 	struct acpi_gas reg;
-	u8 end_tag, checksum;
-	u8 type_op, type;
+	u8 end_tag;
+	u8 checksum;
+	u8 type_op;
+	u8 type;
 	u8 latency_op;
 	u32 latency;
 	u8 power_op;

@@ -12,6 +12,7 @@
 #define IO_ONLY(port, count) 0x11, 0x0d, 0x0a, 0x0a, 0x47, 0x01, (port) & 0xff, (port) >> 8, (port) & 0xff, (port) >> 8, 0x01, \
 	(count), 0x79, 0x00
 
+/* clang-format off */
 static const u8 pvpanic[] = {
 	/* Scope (\_SB) { Device (PEVT) { */
 	0x10, 0x2f, '\\', '_', 'S', 'B', '_', 0x5b, 0x82, 0x27, 'P', 'E', 'V', 'T',
@@ -19,7 +20,9 @@ static const u8 pvpanic[] = {
 	0x08, '_', 'H', 'I', 'D', 0x0d, 'Q', 'E', 'M', 'U', '0', '0', '0', '1', 0x00,
 	0x08, '_', 'C', 'R', 'S', IO_ONLY(GUEST_PVPANIC_PORT, 1),
 };
+/* clang-format on */
 
+/* clang-format off */
 static const u8 rtc[] = {
 	/* Scope (\_SB) { Device (RTC0) { */
 	0x10, 0x2a, '\\', '_', 'S', 'B', '_', 0x5b, 0x82, 0x22, 'R', 'T', 'C', '0',
@@ -27,6 +30,7 @@ static const u8 rtc[] = {
 	0x08, '_', 'H', 'I', 'D', 0x0c, 0x41, 0xd0, 0x0b, 0x00,
 	0x08, '_', 'C', 'R', 'S', IO_ONLY(CMOS_INDEX, 2),
 };
+/* clang-format on */
 
 void acpi_put_devices(struct aml *a)
 {
@@ -46,7 +50,10 @@ enum { READ_VALUE, READ_COUNTDOWN, WRITE_VALUE, WRITE_COUNTDOWN };
 #define WDAT_ENTRY 24
 
 static const struct {
-	u8 action, instruction, reg, value;
+	u8 action;
+	u8 instruction;
+	u8 reg;
+	u8 value;
 } step[] = {
 	{ RESET, WRITE_VALUE, GUEST_WATCHDOG_FEED, 1 },
 	{ GET_LEFT, READ_COUNTDOWN, GUEST_WATCHDOG_LEFT, 0 },

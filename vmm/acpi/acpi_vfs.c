@@ -13,12 +13,16 @@
 
 enum { ZERO = 0x00, METHOD = 0x14, NOTIFY = 0x86 };
 
+/* clang-format off */
 static const u8 event[] = {
 	/* Name (_HID, "ACPI0013") Name (_UID, One) */
-	0x08, '_', 'H', 'I', 'D', 0x0d, 'A', 'C', 'P', 'I', '0', '0', '1', '3', 0x00, 0x08, '_', 'U', 'I', 'D', 0x01,
+	0x08, '_', 'H', 'I', 'D', 0x0d, 'A', 'C', 'P', 'I', '0', '0', '1', '3', 0x00, 0x08, '_',
+	'U', 'I', 'D', 0x01,
 	/* Name (_CRS, ResourceTemplate () { Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) { GUEST_VFS_GSI } }) */
-	0x08, '_', 'C', 'R', 'S', 0x11, 0x0e, 0x0a, 0x0b, 0x89, 0x06, 0x00, 0x03, 0x01, GUEST_VFS_GSI, 0x00, 0x00, 0x00, 0x79, 0x00,
+	0x08, '_', 'C', 'R', 'S', 0x11, 0x0e, 0x0a, 0x0b, 0x89, 0x06, 0x00, 0x03, 0x01,
+	GUEST_VFS_GSI, 0x00, 0x00, 0x00, 0x79, 0x00,
 };
+/* clang-format on */
 
 /* As acpi_pci.c names a root bus and, with 'V' and 'F', a function. */
 static void set_name(char name[5], char first, char second, u8 number)

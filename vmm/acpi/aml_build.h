@@ -13,7 +13,8 @@
 
 struct aml {
 	u8 *buf;
-	size_t cap, len;
+	size_t cap;
+	size_t len;
 	unsigned depth;
 	size_t start[AML_MAX_DEPTH]; /* where each open object's PkgLength goes */
 	size_t crs_size;             /* where the open resource template's buffer begins */

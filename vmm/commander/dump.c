@@ -24,21 +24,30 @@
 /* ---- registers --------------------------------------------------------------------------------- */
 
 /* What a core file has of a thread, in its order (Linux, struct user_regs_struct). */
+/* clang-format off */
 static const struct wanted {
 	char name[8];
 	enum { GENERAL, RIP, RFLAGS, SELECTOR, OTHER } kind;
 	u8 of;
 } registers[] = {
-	{ "r15", GENERAL, 15 }, { "r14", GENERAL, 14 }, { "r13", GENERAL, 13 }, { "r12", GENERAL, 12 },
-	{ "rbp", GENERAL, GPR_RBP }, { "rbx", GENERAL, GPR_RBX }, { "r11", GENERAL, 11 }, { "r10", GENERAL, 10 },
-	{ "r9", GENERAL, 9 }, { "r8", GENERAL, 8 }, { "rax", GENERAL, GPR_RAX }, { "rcx", GENERAL, GPR_RCX },
-	{ "rdx", GENERAL, GPR_RDX }, { "rsi", GENERAL, GPR_RSI }, { "rdi", GENERAL, GPR_RDI }, { "rip", RIP, 0 },
-	{ "cs", SELECTOR, SEG_CS }, { "rflags", RFLAGS, 0 }, { "rsp", GENERAL, GPR_RSP }, { "ss", SELECTOR, SEG_SS },
-	{ "fs_base", OTHER, HVM_FS_BASE }, { "gs_base", OTHER, HVM_GS_BASE }, { "ds", SELECTOR, SEG_DS },
+	{ "r15", GENERAL, 15 }, { "r14", GENERAL, 14 }, { "r13", GENERAL, 13 },
+	{ "r12", GENERAL, 12 },
+	{ "rbp", GENERAL, GPR_RBP }, { "rbx", GENERAL, GPR_RBX }, { "r11", GENERAL, 11 },
+	{ "r10", GENERAL, 10 },
+	{ "r9", GENERAL, 9 }, { "r8", GENERAL, 8 }, { "rax", GENERAL, GPR_RAX },
+	{ "rcx", GENERAL, GPR_RCX },
+	{ "rdx", GENERAL, GPR_RDX }, { "rsi", GENERAL, GPR_RSI }, { "rdi", GENERAL, GPR_RDI },
+	{ "rip", RIP, 0 },
+	{ "cs", SELECTOR, SEG_CS }, { "rflags", RFLAGS, 0 }, { "rsp", GENERAL, GPR_RSP },
+	{ "ss", SELECTOR, SEG_SS },
+	{ "fs_base", OTHER, HVM_FS_BASE }, { "gs_base", OTHER, HVM_GS_BASE },
+	{ "ds", SELECTOR, SEG_DS },
 	{ "es", SELECTOR, SEG_ES }, { "fs", SELECTOR, SEG_FS }, { "gs", SELECTOR, SEG_GS },
-	{ "cr0", OTHER, HVM_CR0 }, { "cr2", OTHER, HVM_CR2 }, { "cr3", OTHER, HVM_CR3 }, { "cr4", OTHER, HVM_CR4 },
+	{ "cr0", OTHER, HVM_CR0 }, { "cr2", OTHER, HVM_CR2 }, { "cr3", OTHER, HVM_CR3 },
+	{ "cr4", OTHER, HVM_CR4 },
 	{ "efer", OTHER, HVM_EFER },
 };
+/* clang-format on */
 
 /* Asked for by the commander's CPU, filled in on the vCPU's: one that answers too late may find another's question. */
 static struct spinlock lock;       /* guards the next three */

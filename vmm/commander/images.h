@@ -12,7 +12,10 @@
 /* From the first byte of its transfer on. */
 struct content {
 	struct host_extent extent;
-	u64 size, at; /* bytes, how many are there */
+	/* bytes, how many are there */
+	u64 size;
+	u64 at;
+
 	u8 hash[IMAGE_HASH];
 	unsigned names; /* of images that it is; 0: it is not complete, or free */
 };

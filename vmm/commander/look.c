@@ -154,7 +154,8 @@ int commander_pci(const struct vm_config_control *, unsigned, struct span)
 	return 0;
 }
 
-static u64 excess; /* bytes that do not fit: of the first lines, for the last ones are what is asked for */
+/* bytes that do not fit: of the first lines, for the last ones are what is asked for */
+static u64 excess;
 
 static void measure(const char *text)
 {

@@ -53,6 +53,7 @@ void files_forget(unsigned slot);
 u64 vms_disk_bytes(const struct vm_config *c);
 /* The VM of that name that it may command; NULL, refused: it may not, or there is none. */
 struct slot *vms_find(const struct vm_config_control *control, struct span name);
-bool vms_name_module(const char *name), vms_wait_for(const char *name); /* the latter: one of the boot */
+/* the latter: one of the boot */
+bool vms_name_module(const char *name), vms_wait_for(const char *name);
 
 #endif

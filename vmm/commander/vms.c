@@ -258,7 +258,8 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 {
 	struct slot *s = free_slot();
 	struct config_error err;
-	char file[MONITOR_FILE_MAX + 1] = ""; /* zeros to its end: who reads it meanwhile finds one */
+	/* zeros to its end: who reads it meanwhile finds one */
+	char file[MONITOR_FILE_MAX + 1] = "";
 	struct span name;
 	unsigned i;
 	bool found;

@@ -19,7 +19,9 @@ typedef int setter(struct parser *p, struct span value);
 struct key {
 	const char *name;
 #ifdef MARGAY_CHECK
-	const char *option, *wants; /* what brings it, and what is said of that */
+	/* what brings it, and what is said of that */
+	const char *option;
+	const char *wants;
 #endif
 	union {
 		setter *set;
@@ -27,7 +29,9 @@ struct key {
 		const char *needs; /* the option */
 	};
 	u16 line;     /* where struct vm_config has the number of the key's line; 0: nowhere */
-	u16 at, size; /* where it has the index or text; size 0: the key has a setter, at 0 too: it needs the option */
+	/* where it has the index or text; size 0: the key has a setter, at 0 too: it needs the option */
+	u16 at;
+	u16 size;
 };
 
 /* Errors of a file that are told; what has so many is no VM file. */
@@ -182,6 +186,7 @@ static int set_cmdline(struct parser *p, struct span v)
 #define DUMP HAS_WORD(CONFIG_COMMANDER, "dump")
 #define THENS "stop", "restart", "poweroff_node", HAS_WORD(CONFIG_VM_FOLLOW_UP, "reboot_node")
 
+/* clang-format off */
 static const struct key keys[] = {
 	{ "name", TEXT(ALWAYS, set_vm_name, name), LINE(line_name) },
 	{ "kernel", TEXT(ALWAYS, config_module_name, kernel), LINE(line_kernel) },
@@ -197,18 +202,24 @@ static const struct key keys[] = {
 	{ "topology", WORDS(CONFIG_NUMA, flat, "node", "flat") },
 	{ "allow_smt_sharing", WORDS(CONFIG_VM_SHARING, smt_sharing, "no", "yes") },
 	{ "trusted", WORDS(CONFIG_MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
-	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_VM_PAUSE", "CONFIG_MONITOR_CONSOLE", clock, "follow", "freeze"),
+	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_VM_PAUSE", "CONFIG_MONITOR_CONSOLE", clock,
+		"follow", "freeze"),
 	  LINE(line_clock) },
-	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
-	{ "ipi", WORDS(CONFIG_DIRECT_INTERRUPTS, ipi_direct, "filtered", "direct"), LINE(line_ipi) },
-	{ "cstates", WORDS(CONFIG_VM_CST, cstates_firmware, "cpu", "firmware"), LINE(line_cstates) },
+	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"),
+		LINE(line_direct) },
+	{ "ipi", WORDS(CONFIG_DIRECT_INTERRUPTS, ipi_direct, "filtered", "direct"),
+		LINE(line_ipi) },
+	{ "cstates", WORDS(CONFIG_VM_CST, cstates_firmware, "cpu", "firmware"),
+		LINE(line_cstates) },
 	{ "watchdog", WORDS(CONFIG_VM_WATCHDOG, no_watchdog, "yes", "no") },
 	{ "pvclock", WORDS(CONFIG_VM_TSC_ONLY, no_pvclock, "yes", "no"), LINE(line_pvclock) },
 	{ "counters", WORDS(CONFIG_VM_COUNTERS, counters, "no", "yes"), LINE(line_counters) },
 	{ "on_end", WORDS(ALWAYS, then[0], THENS), LINE(line_on_end) },
-	{ "on_poweroff", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
+	{ "on_poweroff", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS),
+		LINE(line_on_one) },
 	{ "on_reboot", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },
-	{ "on_crash", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_CRASH], THENS, DUMP), LINE(line_on_one) },
+	{ "on_crash", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_CRASH], THENS, DUMP),
+		LINE(line_on_one) },
 	{ "restart_limit", SETTER(CONFIG_VM_FOLLOW_UP, config_set_restart_limit) },
 	{ "console_log", SETTER(CONFIG_VM_LOG, config_set_console_log) },
 	{ "disk", SETTER(CONFIG_VIRTIO, config_set_disk) },
@@ -221,13 +232,17 @@ static const struct key keys[] = {
 	{ "pci_node", SETTER(CONFIG_PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
 	{ "vfs", SETTER(CONFIG_SRIOV, config_set_vfs), LINE(line_vfs) },
 	{ "dma", SETTER(CONFIG_PASSTHROUGH, config_set_dma), LINE(line_dma) },
-	{ "on_fault", WORDS(CONFIG_IOMMU, on_fault, "report", "stop", "restart"), LINE(line_fault) },
-	{ "on_mce", WORDS(CONFIG_MACHINE_CHECKS, on_mce, "stop", "restart", INJECT), LINE(line_mce) },
-	{ "module", SETTER_OF(CONFIG_VM_MODULES, "CONFIG_VM_MODULES", "CONFIG_MULTIBOOT", set_module) },
+	{ "on_fault", WORDS(CONFIG_IOMMU, on_fault, "report", "stop", "restart"),
+		LINE(line_fault) },
+	{ "on_mce", WORDS(CONFIG_MACHINE_CHECKS, on_mce, "stop", "restart", INJECT),
+		LINE(line_mce) },
+	{ "module", SETTER_OF(CONFIG_VM_MODULES, "CONFIG_VM_MODULES", "CONFIG_MULTIBOOT",
+		set_module) },
 	{ "dmi", WORDS(CONFIG_SMBIOS, dmi_node, "none", "node") },
 	{ "debug_exit", WORDS(CONFIG_VM_DEBUG_EXIT, debug_exit, "no", "yes") },
 	{ "after", TEXT(CONFIG_VM_SHARING, set_vm_name, after), LINE(line_after) },
 };
+/* clang-format on */
 
 /* Only the command line may say "nothing"; any other key is left out instead. */
 static bool may_be_empty(const struct key *key)

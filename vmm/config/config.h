@@ -51,7 +51,8 @@ struct vm_config_pci {
 	struct pci_address address; /* of a VF its PF's */
 	unsigned vf;
 	u16 class_code;     /* class << 8 | subclass */
-	u16 vendor, device;
+	u16 vendor;
+	u16 device;
 };
 
 /* What firmware does not say of functions: a number for each. */
@@ -74,7 +75,15 @@ struct vm_config_module {
 struct vm_config_disk { char name[VM_MODULE_MAX + 1]; u64 scratch; unsigned line; };
 
 /* A network interface: its address as of vm_config_mac(), 0: made of the name; plain: nothing is offloaded. */
-struct vm_config_net { char segment[VM_SEGMENT_MAX + 1]; u64 mac; bool bridge, isolated, mirror, plain; unsigned line; };
+struct vm_config_net {
+	char segment[VM_SEGMENT_MAX + 1];
+	u64 mac;
+	bool bridge;
+	bool isolated;
+	bool mirror;
+	bool plain;
+	unsigned line;
+};
 
 /* What a VM that commands the node may do there, beside looking. */
 enum vm_may { MAY_CREATE = 1, MAY_DESTROY = 2, MAY_CONSOLE = 4, MAY_BOOT = 8, MAY_TRUSTED = 16, MAY_IPI = 32, MAY_IDENTITY = 64,
@@ -86,46 +95,67 @@ struct vm_config_control {
 	unsigned may;       /* of these */
 	u64 memory;         /* bytes that VMs and images it makes may have together */
 	u8 cpus[VM_CPUS_MAX / 8]; /* CPUs that its VMs may have: a bit for each */
-	unsigned nr_pci, nr_nets;
+	unsigned nr_pci;
+	unsigned nr_nets;
 	struct pci_address pci[VM_PCI_MAX]; /* functions that its VMs may have */
 	char net[VM_NETS_MAX][VM_SEGMENT_MAX + 1]; /* segments that its VMs may be on */
 };
 
 struct vm_config {
-	const char *file;                 /* as given to vm_config_parse(), for messages; outlives this */
-	char name[VM_NAME_MAX + 1];       /* letters, digits, '-', '_'; default: "vm" and a number, set by the caller */
+	/* as given to vm_config_parse(), for messages; outlives this */
+	const char *file;
+	/* letters, digits, '-', '_'; default: "vm" and a number, set by the caller */
+	char name[VM_NAME_MAX + 1];
 	char kernel[VM_MODULE_MAX + 1];   /* module name; required */
 	char initrd[VM_MODULE_MAX + 1];   /* module name; empty: none */
 	char cmdline[VM_CMDLINE_MAX + 1]; /* guest kernel command line */
 	unsigned cpus;                    /* vCPUs; default 1; 0: all CPUs that are free */
-	bool pinned;                      /* cpu[n] is the host CPU of vCPU n; else the planner chooses (plan.h) */
+	/* cpu[n] is the host CPU of vCPU n; else the planner chooses (plan.h) */
+	bool pinned;
 	u16 cpu[VM_CPUS_MAX];
-	u64 memory;                       /* bytes, multiple of 2 MiB, split as the CPUs are; 0: see the next two */
-	unsigned nr_memory_nodes;         /* memory by node; 0 and memory 0: all that is free on the CPUs' nodes */
+	/* bytes, multiple of 2 MiB, split as the CPUs are; 0: see the next two */
+	u64 memory;
+	/* memory by node; 0 and memory 0: all that is free on the CPUs' nodes */
+	unsigned nr_memory_nodes;
 	struct {
 		u16 node;
 		u64 size; /* bytes; 0: all that is free there */
 	} memory_node[VM_MEMORY_NODES];
 	enum vm_leaf leaf;                /* largest second-level leaf; default VM_LEAF_1G */
-	enum vm_dma dma;                  /* default: none, or identity where memory_map says so and there is pci */
+	/* default: none, or identity where memory_map says so and there is pci */
+	enum vm_dma dma;
 	enum vm_on_fault on_fault;        /* default ON_FAULT_REPORT */
 	enum vm_on_mce on_mce;            /* where line_mce is 0 as then[ENDING_CRASH] */
 	enum vm_memory_map memory_map;    /* default VM_MAP_AUTO; auto becomes what dma needs */
-	bool flat;                        /* the guest sees one node and one package; default false */
-	bool remote_memory;               /* memory may come from other nodes than the CPUs'; default false */
-	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
-	enum vm_clock clock;              /* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
+	/* the guest sees one node and one package; default false */
+	bool flat;
+	/* memory may come from other nodes than the CPUs'; default false */
+	bool remote_memory;
+	/* other VMs may run on its cores' other threads; default false */
+	bool smt_sharing;
+	/* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
+	enum vm_clock clock;
 	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
 	bool ipi_direct;                  /* its guest sends by the CPUs' own ICR; default false */
-	bool cstates_firmware;            /* its guest is told those of the firmware's _CST; default false */
+	/* its guest is told those of the firmware's _CST; default false */
+	bool cstates_firmware;
 	bool no_watchdog;                 /* the guest has none; default false */
 	bool no_pvclock;                  /* the guest has no clock but its TSC; default false */
-	unsigned cache_ways, cache_of;    /* it has so many ways of so many of the last caches; default 0: as everybody */
-	unsigned bandwidth, gigabytes;    /* percent of the memory bandwidth, or GB/s by an L3 cache; default 0: as everybody */
-	bool counters;                    /* the CPUs' performance counters are the guest's; default false */
-	enum vm_then then[VM_ENDINGS];    /* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
-	unsigned restart_limit, restart_seconds; /* restarts within so much of the first of them; 0: any number */
-	unsigned console_log;             /* KiB of the guest's output that are kept, a multiple of 4; 0: nothing */
+	/* it has so many ways of so many of the last caches; default 0: as everybody */
+	unsigned cache_ways;
+	unsigned cache_of;
+	/* percent of the memory bandwidth, or GB/s by an L3 cache; default 0: as everybody */
+	unsigned bandwidth;
+	unsigned gigabytes;
+	/* the CPUs' performance counters are the guest's; default false */
+	bool counters;
+	/* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
+	enum vm_then then[VM_ENDINGS];
+	/* restarts within so much of the first of them; 0: any number */
+	unsigned restart_limit;
+	unsigned restart_seconds;
+	/* KiB of the guest's output that are kept, a multiple of 4; 0: nothing */
+	unsigned console_log;
 	unsigned nr_modules;
 	struct vm_config_module module[VM_MODULES_MAX];
 	unsigned nr_disks;
@@ -135,17 +165,44 @@ struct vm_config {
 	bool virtio_console;              /* beside the UART; default false */
 	unsigned nr_pci;
 	struct vm_config_pci pci[VM_PCI_MAX];
-	unsigned vfs;                     /* each of these that has SR-IOV may have so many VFs, which are other VMs'; default 0 */
-	struct vm_config_pci_facts pci_irq;  /* which input of the I/O APICs its interrupt pin leads to */
+	/* each of these that has SR-IOV may have so many VFs, which are other VMs'; default 0 */
+	unsigned vfs;
+	/* which input of the I/O APICs its interrupt pin leads to */
+	struct vm_config_pci_facts pci_irq;
 	struct vm_config_pci_facts pci_node; /* the host's node of its bus; one for all of a bus */
-	bool trusted;                     /* its guest may read all that the host holds: no mitigations; default false */
-	bool dmi_node;                    /* the guest sees maker and serial numbers of the node; default false */
+	/* its guest may read all that the host holds: no mitigations; default false */
+	bool trusted;
+	/* the guest sees maker and serial numbers of the node; default false */
+	bool dmi_node;
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
-	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
+	/* name of the VM whose end starts this one; empty: none */
+	char after[VM_NAME_MAX + 1];
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
-	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
-		 line_facts, line_dma, line_fault, line_on_end, line_on_one, line_trusted, line_direct,
-		 line_ipi, line_cstates, line_counters, line_rdt, line_mce, line_pvclock, line_vfs, line_control, line_may;
+	unsigned line_name;
+	unsigned line_kernel;
+	unsigned line_initrd;
+	unsigned line_cmdline;
+	unsigned line_cpus;
+	unsigned line_clock;
+	unsigned line_memory;
+	unsigned line_after;
+	unsigned line_pci;
+	unsigned line_facts;
+	unsigned line_dma;
+	unsigned line_fault;
+	unsigned line_on_end;
+	unsigned line_on_one;
+	unsigned line_trusted;
+	unsigned line_direct;
+	unsigned line_ipi;
+	unsigned line_cstates;
+	unsigned line_counters;
+	unsigned line_rdt;
+	unsigned line_mce;
+	unsigned line_pvclock;
+	unsigned line_vfs;
+	unsigned line_control;
+	unsigned line_may;
 	/* Not by the parser: it came from the VM that commands, which lets it have these CPUs, a bit for each; NULL: all. */
 	bool created;
 	const u8 *let_cpus;
@@ -186,7 +243,7 @@ enum { DIRECT_NO_X2APIC = 1, DIRECT_WIDE_IDS = 2, DIRECT_MULTIBOOT = 4, DIRECT_G
 const char *vm_config_not_direct(const struct vm_config *config, unsigned facts, unsigned *row);
 
 /* A boot module that a VM file names. */
-struct vm_config_name { const char *key, *name; unsigned line; };
+struct vm_config_name { const char *key; const char *name; unsigned line; };
 
 /* config_net.c: the address of the i-th interface, first byte in bits 7:0, given or made of the VM's name. To print it: */
 u64 vm_config_mac(const struct vm_config *config, unsigned i);

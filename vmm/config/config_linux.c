@@ -11,13 +11,17 @@
 
 /* value: the word's, or one of its list with commas; NULL: whatever it is, be it none. In Linux: arch/x86/kernel/... */
 static const struct {
-	const char *name, *value;
+	const char *name;
+	const char *value;
 	unsigned without;
 	const char *why;
 } words[] = {
-	{ "no-kvmclock", NULL, LINUX_NO_CLOCK, "cmdline has no-kvmclock" },                  /* kvmclock.c */
-	{ "nopv", NULL, LINUX_NO_CLOCK | LINUX_NO_X2APIC, "cmdline has nopv" },              /* cpu/hypervisor.c */
-	{ "nox2apic", NULL, LINUX_NO_X2APIC, "cmdline has nox2apic" },                       /* apic/apic.c */
+	/* kvmclock.c */
+	{ "no-kvmclock", NULL, LINUX_NO_CLOCK, "cmdline has no-kvmclock" },
+	/* cpu/hypervisor.c */
+	{ "nopv", NULL, LINUX_NO_CLOCK | LINUX_NO_X2APIC, "cmdline has nopv" },
+	/* apic/apic.c */
+	{ "nox2apic", NULL, LINUX_NO_X2APIC, "cmdline has nox2apic" },
 	/* cpu/common.c: by the bit's name, or its number. Whom no hypervisor has is nobody's guest. */
 	{ "clearcpuid", "hypervisor", LINUX_NO_CLOCK | LINUX_NO_X2APIC, "cmdline has clearcpuid=hypervisor" },
 	{ "clearcpuid", "159", LINUX_NO_CLOCK | LINUX_NO_X2APIC, "cmdline has clearcpuid=159 (hypervisor)" },

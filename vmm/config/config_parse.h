@@ -16,7 +16,8 @@ struct parser {
 	unsigned line;
 	struct vm_config *config;
 	struct config_error *err;
-	void (*tell)(const char *text); /* takes each error that is not the last; NULL: the first one ends it */
+	/* takes each error that is not the last; NULL: the first one ends it */
+	void (*tell)(const char *text);
 	unsigned errors;
 	bool over; /* no more are looked for */
 	const char *key; /* of the line */

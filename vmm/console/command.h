@@ -13,7 +13,8 @@
 
 struct command_args {
 	unsigned vm; /* index of the VM named */
-	bool has_vm, has_number;
+	bool has_vm;
+	bool has_number;
 	u32 number;
 	char word[COMMAND_WORD]; /* empty: none was given */
 };

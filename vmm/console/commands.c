@@ -181,7 +181,8 @@ static void command_pci(const struct command_args *)
 	report_pci(console_say);
 }
 
-static long excess; /* bytes that do not fit: of the first lines, for the last ones are what is asked for */
+/* bytes that do not fit: of the first lines, for the last ones are what is asked for */
+static long excess;
 
 static void measure(const char *text)
 {

@@ -138,7 +138,9 @@ static void control(struct editor *e, u8 key)
 static void sequence(struct editor *e, u8 byte)
 {
 	static const struct {
-		u8 byte, parameter, key;
+		u8 byte;
+		u8 parameter;
+		u8 key;
 	} keys[] = {
 		{ 'A', 0, KEY_P }, { 'B', 0, KEY_N }, { 'C', 0, KEY_F }, { 'D', 0, KEY_B }, { 'H', 0, KEY_A },
 		{ 'F', 0, KEY_E }, { '~', 1, KEY_A }, { '~', 3, KEY_D }, { '~', 4, KEY_E },

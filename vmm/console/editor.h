@@ -15,7 +15,8 @@
 
 struct editor {
 	char text[EDITOR_MAX + 1]; /* the line, terminated */
-	unsigned length, cursor;
+	unsigned length;
+	unsigned cursor;
 	char history[EDITOR_HISTORY][EDITOR_MAX + 1]; /* entered ones, the youngest first */
 	unsigned nr_history;
 	unsigned browsed; /* history[browsed - 1] is shown; 0: a new line */

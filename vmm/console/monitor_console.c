@@ -22,14 +22,17 @@
 
 static struct host_console con;
 static u8 escape_key;
-static struct editor editor;    /* the callbacks' only: they run on one CPU at a time, not always the same */
+/* the callbacks' only: they run on one CPU at a time, not always the same */
+static struct editor editor;
 static unsigned came_from = NO_VM; /* the VM that had the line before */
 static bool active;             /* has the line */
 static bool fresh;              /* ... and nothing was typed since */
-static bool cut_off;            /* the line that is being typed does not stand at the end of the output */
+/* the line that is being typed does not stand at the end of the output */
+static bool cut_off;
 static unsigned others_seen;    /* since when */
 static u64 show_at;             /* TSC */
-static struct host_timer quiet; /* of the CPU that has armed it, which no key and no other CPU disarms */
+/* of the CPU that has armed it, which no key and no other CPU disarms */
+static struct host_timer quiet;
 static bool quiet_over;         /* it has fired; atomic */
 static bool deferred;           /* the last command's answer comes later */
 static bool later;              /* and has not come yet; atomic */

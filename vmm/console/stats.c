@@ -12,13 +12,18 @@
 /* The sum over the vCPUs asked for. */
 static struct {
 	struct exit_stat exit[VMEXITS];
-	u64 vector[VECTORS], injected, unknown_msrs;
+	u64 vector[VECTORS];
+	u64 injected;
+	u64 unknown_msrs;
 } sum;
 
 /* What was shown last: rates are counted from there when the same is asked again. */
 static struct {
-	unsigned vm, vcpu, starts;
-	u64 tsc, count[VMEXITS];
+	unsigned vm;
+	unsigned vcpu;
+	unsigned starts;
+	u64 tsc;
+	u64 count[VMEXITS];
 } shown = { .vm = ~0u };
 
 static void add_stats(const struct vcpu_stats *s)

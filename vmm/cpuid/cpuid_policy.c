@@ -38,8 +38,11 @@
 struct build {
 	const struct cpuid_input *in;
 	struct cpuid_table *t;
-	u32 host_max, host_max_ext;
-	bool intel, amd, full;
+	u32 host_max;
+	u32 host_max_ext;
+	bool intel;
+	bool amd;
+	bool full;
 };
 
 static struct cpuid_regs host(const struct build *b, u32 leaf, u32 subleaf)
@@ -305,22 +308,31 @@ static void leaf_ext_topology(struct build *b, u32 leaf)
 		leaf_own(b, leaf);
 }
 
+/* clang-format off */
 static const struct {
 	u32 leaf;
 	void (*build)(struct build *b, u32 leaf);
 } leaves[] = {
 	{ 0, leaf_vendor },       { 1, leaf_version },     { 2, leaf_own },        { 4, leaf_own },
-	{ 5, leaf_mwait },        { 6, leaf_features },    { 7, leaf_structured }, { 0xa, leaf_counters },
+	{ 5, leaf_mwait },        { 6, leaf_features },    { 7, leaf_structured },
+	{ 0xa, leaf_counters },
 	{ 0xb, leaf_topology },   { 0xd, leaf_xsave },
-	{ 0x15, leaf_tsc },       { 0x16, leaf_own },      { 0x18, leaf_own },     { 0x1a, leaf_own },
-	{ 0x1d, leaf_tile },      { 0x1e, leaf_first },    { 0x1f, leaf_topology }, { 0x24, leaf_first },
-	{ LEAF_HYPERVISOR, leaf_hypervisor }, { LEAF_HYPERVISOR_TIMING, leaf_timing }, { LEAF_KVM, leaf_kvm },
+	{ 0x15, leaf_tsc },       { 0x16, leaf_own },      { 0x18, leaf_own },
+	    { 0x1a, leaf_own },
+	{ 0x1d, leaf_tile },      { 0x1e, leaf_first },    { 0x1f, leaf_topology },
+	{ 0x24, leaf_first },
+	{ LEAF_HYPERVISOR, leaf_hypervisor }, { LEAF_HYPERVISOR_TIMING, leaf_timing },
+	{ LEAF_KVM, leaf_kvm },
 	{ 0x80000000, leaf_vendor }, { 0x80000001, leaf_ext_features },
-	{ 0x80000002, leaf_copy }, { 0x80000003, leaf_copy }, { 0x80000004, leaf_copy }, { 0x80000005, leaf_own },
-	{ 0x80000006, leaf_own }, { 0x80000007, leaf_features }, { 0x80000008, leaf_sizes }, { 0x80000019, leaf_own },
-	{ 0x8000001a, leaf_features }, { 0x8000001d, leaf_ext_topology }, { 0x8000001e, leaf_ext_topology },
+	{ 0x80000002, leaf_copy }, { 0x80000003, leaf_copy }, { 0x80000004, leaf_copy },
+	{ 0x80000005, leaf_own },
+	{ 0x80000006, leaf_own }, { 0x80000007, leaf_features }, { 0x80000008, leaf_sizes },
+	{ 0x80000019, leaf_own },
+	{ 0x8000001a, leaf_features }, { 0x8000001d, leaf_ext_topology },
+	{ 0x8000001e, leaf_ext_topology },
 	{ 0x80000021, leaf_features },
 };
+/* clang-format on */
 
 static bool in_range(const struct cpuid_table *t, u32 leaf)
 {

@@ -19,7 +19,8 @@ struct hvm_caps;
 typedef void (*cpuid_host_fn)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out);
 
 struct cpuid_entry {
-	u32 leaf, subleaf;
+	u32 leaf;
+	u32 subleaf;
 	bool has_subleaf; /* ECX is significant in this leaf */
 	bool own;         /* the CPU's that the vCPU runs on: regs are nothing */
 	bool plain;       /* none of these, nor does it follow the vCPU's state */
@@ -28,7 +29,9 @@ struct cpuid_entry {
 
 struct cpuid_table {
 	unsigned count;
-	u32 max_basic, max_ext; /* highest basic and extended leaf shown */
+	/* highest basic and extended leaf shown */
+	u32 max_basic;
+	u32 max_ext;
 	struct cpuid_entry entry[CPUID_MAX]; /* sorted by leaf, then subleaf */
 	u8 basic_index[64];     /* leaf -> its first entry, or CPUID_NONE */
 	u8 ext_index[64];       /* leaf - 0x80000000 -> its first entry, or CPUID_NONE */
@@ -49,7 +52,8 @@ struct cpuid_input {
 	void *ctx;
 	const struct hvm_caps *caps;
 	unsigned nr_vcpus;
-	bool flat;        /* one package of nr_vcpus cores with APIC IDs from 0; else the host's topology */
+	/* one package of nr_vcpus cores with APIC IDs from 0; else the host's topology */
+	bool flat;
 	bool mwait;       /* MONITOR and MWAIT do not exit */
 	bool direct;      /* the local APIC and its timer are the CPU's own */
 	bool ext_dest_id; /* messages from devices reach APIC IDs of 15 bits */
@@ -75,7 +79,10 @@ void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpu
 struct cpuid_dynamic {
 	u32 apic_id;
 	u64 cr4;       /* OSXSAVE, OSPKE */
-	u64 xcr0, xss; /* leaf 0xD sizes */
+	/* leaf 0xD sizes */
+	u64 xcr0;
+	u64 xss;
+
 	bool apic_enabled;
 };
 

@@ -13,7 +13,8 @@ enum cpuid_reg { CPUID_EAX, CPUID_EBX, CPUID_ECX, CPUID_EDX };
 enum cpuid_rule {
 	SHOW,    /* as the host, where all that the bit needs is there */
 	HIDE,    /* always 0, as a bit without a row: only cpuid_rows_hidden has such */
-	FORCE,   /* 1 whatever the host says, where all that the bit needs is there: the monitor provides it */
+	/* 1 whatever the host says, where all that the bit needs is there: the monitor provides it */
+	FORCE,
 	DYNAMIC, /* follows the vCPU's state, cpuid_get() */
 };
 
@@ -55,7 +56,8 @@ struct cpuid_row {
 	u32 need : 4;      /* enum cpuid_need */
 	u32 xstate : 3;    /* enum cpuid_xstate */
 	u32 ext : 1;
-	u32 control : 23;  /* brings these bits: of CR4, where hardware must allow all; in an extended leaf, of EFER */
+	/* brings these bits: of CR4, where hardware must allow all; in an extended leaf, of EFER */
+	u32 control : 23;
 	cpuid_text name;   /* as in Linux' flags where Linux has one */
 	cpuid_text reason; /* why it may differ from the host; NULL: it does not */
 } __packed;
@@ -86,7 +88,8 @@ extern const unsigned cpuid_rows_hidden_count;
 
 /* One entry of the written list of differences from the host (docs/cpuid.md). */
 struct cpuid_difference {
-	u32 leaf, subleaf;
+	u32 leaf;
+	u32 subleaf;
 	const char *reg;    /* "EAX" and so on, and the bit; NULL: the whole leaf */
 	unsigned bit;
 	const char *name;   /* flag or leaf */

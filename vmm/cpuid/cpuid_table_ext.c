@@ -8,6 +8,7 @@
 #define AVX .xstate = XSTATE_AVX
 #define AVX512 .xstate = XSTATE_AVX512
 
+/* clang-format off */
 const struct cpuid_row cpuid_rows_ext[] = {
 	/* leaf 0x80000001 */
 	{ EXT(0x1), 0, CPUID_ECX, 0, SHOW, .name = TEXT("lahf_lm") },
@@ -22,22 +23,26 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	{ EXT(0x1), 0, CPUID_ECX, 17, SHOW, .name = TEXT("tce"), .control = EFER_TCE },
 	{ EXT(0x1), 0, CPUID_ECX, 21, SHOW, .name = TEXT("tbm") },
 	{ EXT(0x1), 0, CPUID_ECX, 22, SHOW, .name = TEXT("topoext") },
-	{ EXT(0x1), 0, CPUID_ECX, 23, SHOW, .name = TEXT("perfctr_core"), .reason = TEXT("with `counters = yes`"),
+	{ EXT(0x1), 0, CPUID_ECX, 23, SHOW, .name = TEXT("perfctr_core"),
+		.reason = TEXT("with `counters = yes`"),
 	  .need = NEED_COUNTERS },
-	{ EXT(0x1), 0, CPUID_ECX, 29, SHOW, .name = TEXT("mwaitx"), .need = NEED_MWAIT, .reason = TEXT(R_MWAIT) },
+	{ EXT(0x1), 0, CPUID_ECX, 29, SHOW, .name = TEXT("mwaitx"), .need = NEED_MWAIT,
+		.reason = TEXT(R_MWAIT) },
 	{ EXT(0x1), 0, CPUID_EDX, 11, SHOW, .name = TEXT("syscall"), .control = EFER_SCE },
 	{ EXT(0x1), 0, CPUID_EDX, 19, SHOW, .name = TEXT("mp") },
 	{ EXT(0x1), 0, CPUID_EDX, 20, SHOW, .name = TEXT("nx"), .control = EFER_NXE },
 	{ EXT(0x1), 0, CPUID_EDX, 22, SHOW, .name = TEXT("mmxext") },
 	{ EXT(0x1), 0, CPUID_EDX, 25, SHOW, .name = TEXT("fxsr_opt"), .control = EFER_FFXSR },
 	{ EXT(0x1), 0, CPUID_EDX, 26, SHOW, .name = TEXT("pdpe1gb") },
-	{ EXT(0x1), 0, CPUID_EDX, 27, SHOW, .name = TEXT("rdtscp"), .reason = TEXT(R_CONTROL), .need = NEED_RDTSCP },
+	{ EXT(0x1), 0, CPUID_EDX, 27, SHOW, .name = TEXT("rdtscp"), .reason = TEXT(R_CONTROL),
+		.need = NEED_RDTSCP },
 	{ EXT(0x1), 0, CPUID_EDX, 29, SHOW, .name = TEXT("lm"), .control = EFER_LME | EFER_LMA },
 	{ EXT(0x1), 0, CPUID_EDX, 30, SHOW, .name = TEXT("3dnowext") },
 	{ EXT(0x1), 0, CPUID_EDX, 31, SHOW, .name = TEXT("3dnow") },
 
 	/* leaf 0x80000007: power management and RAS */
-	{ EXT(0x7), 0, CPUID_EBX, 1, SHOW, .name = TEXT("succor"), .reason = TEXT("with `on_mce = inject`"),
+	{ EXT(0x7), 0, CPUID_EBX, 1, SHOW, .name = TEXT("succor"),
+		.reason = TEXT("with `on_mce = inject`"),
 	  .need = NEED_MACHINE_CHECKS },
 	{ EXT(0x7), 0, CPUID_EDX, 8, SHOW, .name = TEXT("constant_tsc"),
 	  .reason = TEXT("only where the host's TSCs agree"), .need = NEED_STABLE_TSC },
@@ -92,4 +97,5 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	{ EXT(0x21), 0, CPUID_ECX, 1, SHOW, .name = TEXT("tsa_sq_no") },
 	{ EXT(0x21), 0, CPUID_ECX, 2, SHOW, .name = TEXT("tsa_l1_no") },
 };
+/* clang-format on */
 const unsigned cpuid_rows_ext_count = ARRAY_SIZE(cpuid_rows_ext);

@@ -52,7 +52,8 @@ void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpu
 {
 	unsigned width = nr_vcpus > 1 ? 32u - (unsigned)__builtin_clz(nr_vcpus - 1) : 0;
 	u32 ids = (1u << width) - 1; /* less one, as CPUID counts */
-	bool shared = (r->eax >> 5 & 7) >= 3; /* the level of a cache: 3 and further out are the package's */
+	/* the level of a cache: 3 and further out are the package's */
+	bool shared = (r->eax >> 5 & 7) >= 3;
 
 	switch (leaf) {
 	case 1:

@@ -106,10 +106,12 @@ static void each_msr(struct vcpu *vcpu)
 {
 	const struct counters c = find();
 	const struct {
-		u32 first, count;
+		u32 first;
+		u32 count;
 		bool write;
 	} range[] = {
-		{ MSR_FIXED_CONTROL, c.general ? 3 : 0, false }, /* with global status and control */
+		/* with global status and control */
+		{ MSR_FIXED_CONTROL, c.general ? 3 : 0, false },
 		{ MSR_PERF_SELECT0, c.general, false },
 		{ MSR_PMC0, c.general, true },
 		{ MSR_FIXED0, c.fixed, true },

@@ -22,13 +22,16 @@ enum { IOAPIC_REG_ID = 0, IOAPIC_REG_VERSION = 1, IOAPIC_REG_ARB = 2, IOAPIC_REG
 #define RTE_REMOTE_IRR BIT(14)
 #define RTE_LEVEL BIT(15)
 #define RTE_MASKED BIT(16)
-#define RTE_WRITABLE 0xff0000000001afffull /* all but the two read-only bits and the reserved ones */
-#define RTE_EXT_DEST 0x00fe000000000000ull /* writable where it has a meaning, lapic_destination() */
+/* all but the two read-only bits and the reserved ones */
+#define RTE_WRITABLE 0xff0000000001afffull
+/* writable where it has a meaning, lapic_destination() */
+#define RTE_EXT_DEST 0x00fe000000000000ull
 
 struct ioapic {
 	struct vm *vm;
 	struct spinlock lock; /* guards everything below */
-	u8 select, id;
+	u8 select;
+	u8 id;
 	u32 lines; /* asserted inputs, by pin */
 	u64 rte[GUEST_IOAPIC_PINS];
 };

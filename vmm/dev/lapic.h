@@ -59,14 +59,22 @@ struct apic_msg {
 
 struct lapic {
 	struct vcpu *vcpu;
-	u64 irr[4], tmr[4]; /* atomic */
+	/* atomic */
+	u64 irr[4];
+	u64 tmr[4];
+
 	u64 isr[4];
-	u32 tpr, ldr, dfr, svr, version;
+	u32 tpr;
+	u32 ldr;
+	u32 dfr;
+	u32 svr;
+	u32 version;
 	u32 esr;         /* what the guest reads */
 	u32 esr_pending; /* atomic: errors since its last ESR write */
 	u64 icr;
 	u32 lvt[LAPIC_LVT_COUNT];
-	u32 initial_count, divide;
+	u32 initial_count;
+	u32 divide;
 	u64 timer_start;  /* host TSC at which the count began, or the period last began anew */
 	u64 timer_period; /* initial count in TSC cycles; 0: stopped */
 	u64 deadline;     /* guest TSC; 0: disarmed */
@@ -75,7 +83,8 @@ struct lapic {
 	struct spinlock door; /* guards `open` */
 	bool open;         /* its CPU's APIC is the guest's: lapic_direct_send() may send to it */
 	bool icr_open;     /* ... and so is its ICR, counted in vm->icrs_open; its own CPU's */
-	bool was_on;       /* by SVR, at some time since the VM's start: whoever starts now is another kernel (kexec) */
+	/* by SVR, at some time since the VM's start: whoever starts now is another kernel (kexec) */
+	bool was_on;
 };
 
 static inline bool lapic_enabled(const struct lapic *l)

@@ -26,8 +26,10 @@
  * timer's entry: one that is delivered as SMI would leave its CPU deaf to kicks.
  */
 static const struct {
-	u8 first, last;
-	bool read, write;
+	u8 first;
+	u8 last;
+	bool read;
+	bool write;
 } own[] = {
 	{ LAPIC_ID, LAPIC_ID, true, false },
 	{ LAPIC_TPR, LAPIC_TPR, true, true },

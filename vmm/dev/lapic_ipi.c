@@ -116,7 +116,8 @@ void lapic_send_icr(struct lapic *l, u64 icr)
 	bool wide = lapic_x2apic(l);
 	struct apic_msg msg = {
 		.dest = (u32)(wide ? icr >> 32 : icr >> 56), .wide = wide, .logical = icr & BIT(11),
-		.level = false, /* IPIs are edge-triggered but for the INIT de-assert, which does nothing */
+		/* IPIs are edge-triggered but for the INIT de-assert, which does nothing */
+		.level = false,
 		.vector = (u8)icr, .delivery = icr >> 8 & 7, .shorthand = icr >> 18 & 3,
 	};
 

@@ -242,7 +242,8 @@ static int x2apic_writable(u32 reg, u64 *mask)
 		*mask = 0x3ff;
 		return 0;
 	case LAPIC_ICR:
-		*mask = 0xffffffff00000000ull | LAPIC_ICR_LOW_MASK | BIT(12); /* 12 was delivery status: ignored */
+		/* 12 was delivery status: ignored */
+		*mask = 0xffffffff00000000ull | LAPIC_ICR_LOW_MASK | BIT(12);
 		return 0;
 	case LAPIC_LVT_TIMER ... LAPIC_LVT_ERROR:
 		*mask = lvt_mask[LAPIC_LVT(reg)] | BIT(12); /* read-only delivery status */

@@ -14,7 +14,8 @@
 #include "vmm/vm.h"
 
 #define NS 1000000000ull
-#define UIP_NS 244000u       /* so long before an update the flag is set (table 6 of the data sheet) */
+/* so long before an update the flag is set (table 6 of the data sheet) */
+#define UIP_NS 244000u
 #define FIRST_UPDATE (NS / 2) /* after its divider was released ("Divider control bits") */
 #define STATUS_A_DIVIDER 0x70
 #define DIVIDER_RUNS 0x20    /* for a crystal of 32,768 Hz */
@@ -106,7 +107,8 @@ static void write_reg(struct rtc *r, u8 reg, u8 value)
 		put_time(r, time_now(r) / NS);
 	if (reg == CMOS_STATUS_A) {
 		value &= (u8)~STATUS_A_UIP;
-		fraction = FIRST_UPDATE; /* counts where this sets the clock going: the divider was held */
+		/* counts where this sets the clock going: the divider was held */
+		fraction = FIRST_UPDATE;
 	} else if (reg == CMOS_STATUS_B) {
 		value &= STATUS_B_SET | STATUS_B_BINARY | STATUS_B_24H;
 	}

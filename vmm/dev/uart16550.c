@@ -57,7 +57,13 @@ struct uart {
 	struct host_console con;
 	struct spinlock lock; /* guards everything below */
 	bool live;            /* the VM's interrupt controller exists: vCPU 0 runs */
-	u8 ier, fcr, lcr, mcr, scr, dll, dlm;
+	u8 ier;
+	u8 fcr;
+	u8 lcr;
+	u8 mcr;
+	u8 scr;
+	u8 dll;
+	u8 dlm;
 	u8 modem_deltas; /* MSR bits 3:0 */
 	bool thre_pending; /* THRE interrupt not yet taken note of */
 	u8 tx[FIFO_SIZE];

@@ -13,7 +13,8 @@
 
 struct uart_rx {
 	u16 queue[RX_QUEUE];
-	unsigned head, count;
+	unsigned head;
+	unsigned count;
 	bool overrun;
 };
 

@@ -14,7 +14,8 @@
 #define STATUS_DRIVER_OK 4u
 #define STATUS_FEATURES_OK 8u
 #define STATUS_NEEDS_RESET 0x40u
-#define STATUS_DRIVERS 0x8fu /* what the driver sets: ACKNOWLEDGE, DRIVER, DRIVER_OK, FEATURES_OK, FAILED */
+/* what the driver sets: ACKNOWLEDGE, DRIVER, DRIVER_OK, FEATURES_OK, FAILED */
+#define STATUS_DRIVERS 0x8fu
 #define FEATURE_INDIRECT BIT(28)
 #define FEATURE_EVENT_INDEX BIT(29)
 #define FEATURE_VERSION_1 BIT(32)
@@ -27,12 +28,22 @@ enum { AREA_COMMON, AREA_DEVICE, AREA_NOTIFY };
 
 /* 4.1.4.3 */
 struct common {
-	u32 device_feature_select, device_feature, driver_feature_select, driver_feature;
-	u16 config_vector, num_queues;
-	u8 device_status, config_generation;
-	u16 queue_select, queue_size, queue_vector, queue_enable, queue_notify_off;
+	u32 device_feature_select;
+	u32 device_feature;
+	u32 driver_feature_select;
+	u32 driver_feature;
+	u16 config_vector;
+	u16 num_queues;
+	u8 device_status;
+	u8 config_generation;
+	u16 queue_select;
+	u16 queue_size;
+	u16 queue_vector;
+	u16 queue_enable;
+	u16 queue_notify_off;
 	u32 queue_area[6];
-	u16 queue_notify_data, queue_reset;
+	u16 queue_notify_data;
+	u16 queue_reset;
 };
 static_assert(offsetof(struct common, queue_area) == 0x20 && sizeof(struct common) == 0x3c, "virtio 1.2, 4.1.4.3");
 
@@ -272,13 +283,21 @@ static void write_queue(struct virtio *v, u32 offset, u32 value)
 
 static void write_common(struct virtio *v, u32 offset, unsigned size, u32 value)
 {
+	/* clang-format off */
 	static const u8 sizes[] = {
-		[offsetof(struct common, device_feature_select)] = 4, [offsetof(struct common, driver_feature_select)] = 4,
-		[offsetof(struct common, driver_feature)] = 4, [offsetof(struct common, config_vector)] = 2,
-		[offsetof(struct common, device_status)] = 1, [offsetof(struct common, queue_select)] = 2,
-		[offsetof(struct common, queue_size)] = 2, [offsetof(struct common, queue_vector)] = 2,
-		[offsetof(struct common, queue_enable)] = 2, [0x20] = 4, [0x24] = 4, [0x28] = 4, [0x2c] = 4, [0x30] = 4, [0x34] = 4,
+		[offsetof(struct common, device_feature_select)] = 4,
+		[offsetof(struct common, driver_feature_select)] = 4,
+		[offsetof(struct common, driver_feature)] = 4,
+		[offsetof(struct common, config_vector)] = 2,
+		[offsetof(struct common, device_status)] = 1,
+		[offsetof(struct common, queue_select)] = 2,
+		[offsetof(struct common, queue_size)] = 2,
+		[offsetof(struct common, queue_vector)] = 2,
+		[offsetof(struct common, queue_enable)] = 2, [0x20] = 4, [0x24] = 4, [0x28] = 4,
+		[0x2c] = 4, [0x30] = 4, [0x34] = 4,
 	};
+	/* clang-format on */
+
 	u32 select = v->feature_select[1];
 
 	/* 4.1.3.1: fields are written whole, those of 64 bits by halves. */

@@ -12,9 +12,13 @@
 struct virtio {
 	struct pci_virtual pci;
 	/* The device's, before virtio_add(). */
-	unsigned type, nr_queues, config_size; /* virtio 1.2, chapter 5 */
+	/* virtio 1.2, chapter 5 */
+	unsigned type;
+	unsigned nr_queues;
+	unsigned config_size;
 	u16 queue_size;        /* entries at most; 0: 128 */
-	u16 longest;           /* chain, in buffers, of which a device has all that it is; 0: any. See struct virtq_chain */
+	/* chain, in buffers, of which a device has all that it is; 0: any. See struct virtq_chain */
+	u16 longest;
 	const void *config;    /* device configuration, which the driver reads */
 	u64 features;          /* beside those of the transport */
 	/*
@@ -28,9 +32,14 @@ struct virtio {
 	/* The transport's. */
 	u64 accepted;
 	u32 feature_select[2]; /* of the device's, of the driver's */
-	u16 selected, config_vector;
-	u8 status, isr;
-	u16 again, turn;       /* queues with work left, bits by number: virtio_again(); which of them is next */
+	u16 selected;
+	u16 config_vector;
+	u8 status;
+	u8 isr;
+	/* queues with work left, bits by number: virtio_again(); which of them is next */
+	u16 again;
+	u16 turn;
+
 	struct virtq queue[VIRTIO_QUEUES];
 	struct virtq_chain chain; /* of run() */
 };

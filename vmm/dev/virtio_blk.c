@@ -27,7 +27,8 @@ enum { REQUEST_IN = 0, REQUEST_OUT = 1, REQUEST_FLUSH = 4, REQUEST_GET_ID = 8 };
 enum { STATUS_OK, STATUS_ERROR, STATUS_UNSUPPORTED };
 
 struct request {
-	u32 type, reserved;
+	u32 type;
+	u32 reserved;
 	u64 sector;
 };
 static_assert(sizeof(struct request) == 16, "virtio 1.2, 5.2.6");
@@ -35,7 +36,8 @@ static_assert(sizeof(struct request) == 16, "virtio 1.2, 5.2.6");
 /* 5.2.4, as far as the features go. */
 struct config {
 	u64 capacity; /* sectors */
-	u32 size_max, seg_max;
+	u32 size_max;
+	u32 seg_max;
 };
 
 struct disk {
@@ -43,8 +45,9 @@ struct disk {
 	struct config config;
 	const char *name; /* as GET_ID says it */
 	const u8 *module; /* NULL: scratch */
-	u64 size;         /* bytes; behind the last of a module, up to a whole sector, stand zeros */
-	struct { u64 requests, bytes; } read, written; /* that went well */
+	/* bytes; behind the last of a module, up to a whole sector, stand zeros */
+	u64 size;
+	struct { u64 requests; u64 bytes; } read, written; /* that went well */
 	u64 errors;
 	unsigned nr_extents;
 	struct host_extent extent[SCRATCH_EXTENTS];

@@ -18,11 +18,13 @@ enum { QUEUE_INPUT, QUEUE_OUTPUT };
 #define INPUT KIB(1)
 #define OUTPUT KIB(16)
 #define WORK_MAX KIB(64) /* as virtio_blk.c's */
-#define CHAINS 64u       /* buffers that are looked at for input at once: they may be without room */
+/* buffers that are looked at for input at once: they may be without room */
+#define CHAINS 64u
 
 /* A ring of bytes; its size is the array's, a power of two. */
 struct ring {
-	u32 head, count;
+	u32 head;
+	u32 count;
 };
 
 struct console {
@@ -33,8 +35,10 @@ struct console {
 	bool given;     /* a buffer, when the driver had offered so many */
 	u16 offered;
 	u64 sent;       /* bytes of the request in hand that are in out[] already */
-	struct ring input, output;
-	u8 in[INPUT], out[OUTPUT];
+	struct ring input;
+	struct ring output;
+	u8 in[INPUT];
+	u8 out[OUTPUT];
 };
 #define CONSOLE_PAGES (unsigned)(ALIGN_UP(sizeof(struct console), PAGE_SIZE) / PAGE_SIZE)
 

@@ -17,7 +17,8 @@
 #define TYPE_CONSOLE 3
 #define CLASS_OTHER_COMMUNICATION 0x078000u
 #define FEATURE_MULTIPORT BIT(1)
-#define CHAINS 64u /* of an answer that are looked at in one exit: an answer of 32 KiB takes 8 of Linux' */
+/* of an answer that are looked at in one exit: an answer of 32 KiB takes 8 of Linux' */
+#define CHAINS 64u
 /* Of port n; those of control messages lie behind port 0's. */
 #define QUEUE_IN(port) ((port) ? 2 + 2 * (port) : 0u)
 #define QUEUE_OUT(port) (QUEUE_IN(port) + 1)
@@ -26,16 +27,19 @@ static_assert(QUEUE_OUT(COMMANDER_PORTS - 1) < VIRTIO_QUEUES, "each port has its
 
 /* 5.3.6.2 */
 enum { DEVICE_READY, PORT_ADD, PORT_REMOVE, PORT_READY, CONSOLE_PORT, RESIZE, PORT_OPEN, PORT_NAME };
-struct control_message { u32 port; u16 event, value; };
+struct control_message { u32 port; u16 event; u16 value; };
 static_assert(sizeof(struct control_message) == 8, "virtio 1.2, 5.3.6.2");
 
 /* 5.3.4 */
-struct config { u16 cols, rows; u32 ports, emergency; };
+struct config { u16 cols; u16 rows; u32 ports; u32 emergency; };
 
 struct port {
 	u32 owed;         /* events that the guest shall hear of: a bit for each */
 	bool late;        /* a request was not served, for its answer could not be kept */
-	u32 late_tag, sent; /* bytes of the answer that the guest has; all: there is none */
+	/* bytes of the answer that the guest has; all: there is none */
+	u32 late_tag;
+	u32 sent;
+
 	struct commander_answer answer;
 };
 

@@ -20,7 +20,8 @@
 enum { CLASS_MQ = 4, MQ_PAIRS_SET = 0 };
 enum { ACK_OK, ACK_ERROR };
 struct command {
-	u8 class, command;
+	u8 class;
+	u8 command;
 	u16 pairs;
 } __packed;
 

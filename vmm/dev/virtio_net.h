@@ -10,7 +10,8 @@
 
 #define NET_PAIRS 2u /* of queues: 0 and 2 are received by, 1 and 3 sent by */
 #define NET_FLOWS 64u
-#define NET_BUFFERS 64u /* of a frame at most, the sender's or a receiver's: Linux' own has no more than 19 */
+/* of a frame at most, the sender's or a receiver's: Linux' own has no more than 19 */
+#define NET_BUFFERS 64u
 
 /* 5.1.3 */
 enum {
@@ -22,7 +23,9 @@ enum {
 /* 5.1.4, as far as the features go. */
 struct net_config {
 	u8 mac[6];
-	u16 status, max_pairs, mtu;
+	u16 status;
+	u16 max_pairs;
+	u16 mtu;
 };
 
 /*
@@ -41,7 +44,9 @@ struct lan {
 
 /* Frames and bytes; large: of these frames, those that were handed over uncut. */
 struct net_count {
-	u64 frames, bytes, large;
+	u64 frames;
+	u64 bytes;
+	u64 large;
 };
 
 struct port {
@@ -58,8 +63,11 @@ struct port {
 		u32 piece;        /* and to the next of them, if it is cut */
 	} hand[NET_PAIRS];        /* by pair: the frame in hand */
 	u8 pair_of[NET_FLOWS];    /* by which the driver has sent last, by net_flow() */
-	struct net_count sent, got;
-	u64 bad, full;            /* no frames, or from another's address; frames that it had no room for, or was paused for */
+	struct net_count sent;
+	struct net_count got;
+	/* no frames, or from another's address; frames that it had no room for, or was paused for */
+	u64 bad;
+	u64 full;
 };
 
 /* virtio_net_copy.c: sends what the driver has offered in a queue; true: there is more. Under the segment's lock. */

@@ -33,7 +33,10 @@ struct hold {
 struct frame {
 	struct net_header header;
 	struct net_large large;
-	u32 size, head_size; /* bytes in all; of them copied here */
+	/* bytes in all; of them copied here */
+	u32 size;
+	u32 head_size;
+
 	struct port *from;
 	const u8 *flat;      /* all of it; NULL: the head, and the rest in the sender's chain */
 	u8 head[NET_HEADERS_MAX];

@@ -9,19 +9,24 @@
 struct desc {
 	u64 addr;
 	u32 len;
-	u16 flags, next;
+	u16 flags;
+	u16 next;
 };
 static_assert(sizeof(struct desc) == 16, "virtio 1.2, 2.7.5");
 enum { DESC_NEXT = 1, DESC_WRITE = 2, DESC_INDIRECT = 4 };
 
 /* 2.7.6, 2.7.8; behind the last entry stands the event index of the other side. */
 struct avail {
-	u16 flags, index, ring[];
+	u16 flags;
+	u16 index;
+	u16 ring[];
 };
 struct used {
-	u16 flags, index;
+	u16 flags;
+	u16 index;
 	struct used_entry {
-		u32 id, len;
+		u32 id;
+		u32 len;
 	} ring[];
 };
 #define AVAIL_NO_INTERRUPT 1

@@ -12,8 +12,12 @@
 
 /* What a request consists of: first what the device reads, then what it writes. */
 struct virtq_chain {
-	unsigned head, count, readable; /* its first descriptor; buffers, and how many of these the device reads */
-	bool too_long;                  /* it has more than the queue's `longest`: these are the first of them */
+	/* its first descriptor; buffers, and how many of these the device reads */
+	unsigned head;
+	unsigned count;
+	unsigned readable;
+	/* it has more than the queue's `longest`: these are the first of them */
+	bool too_long;
 	struct virtq_buffer { u64 addr; u32 len; } buffer[VIRTQ_SIZE];
 };
 
@@ -22,17 +26,28 @@ typedef void virtq_lost(void *guest);
 
 struct virtq {
 	/* The driver's choice. */
-	u64 area[3];         /* guest-physical: descriptors, driver area (available), device area (used) */
-	u16 size, vector;    /* a power of two up to VIRTQ_SIZE; the transport's */
-	bool enabled, event_index;
-	bool quiet;          /* the device's: nobody waits for what is offered, so that the driver need not notify */
+	/* guest-physical: descriptors, driver area (available), device area (used) */
+	u64 area[3];
+	/* a power of two up to VIRTQ_SIZE; the transport's */
+	u16 size;
+	u16 vector;
+
+	bool enabled;
+	bool event_index;
+	/* the device's: nobody waits for what is offered, so that the driver need not notify */
+	bool quiet;
 	u16 longest;         /* likewise: buffers of a chain that it looks at; 0: all */
 	/* From virtq_enable() on. Modulo 2^16; told: next_used at the last interrupt. */
-	u16 next_avail, next_used, told;
-	void *desc, *avail, *used;
+	u16 next_avail;
+	u16 next_used;
+	u16 told;
+	void *desc;
+	void *avail;
+	void *used;
 	virtq_lost *lost;
 	void *guest;
-	bool is_lost;        /* the machine has lost some of its memory: there is nothing in it any more */
+	/* the machine has lost some of its memory: there is nothing in it any more */
+	bool is_lost;
 };
 
 /* Host pointer to all of [gpa, gpa+size), RAM of the guest's, or NULL; stays while the VM does. */

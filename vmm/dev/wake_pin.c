@@ -24,7 +24,8 @@
 
 struct wake_pin {
 	struct spinlock lock; /* guards everything below */
-	u32 conf0[PADS], val[PADS];
+	u32 conf0[PADS];
+	u32 val[PADS];
 	bool pending;
 };
 

@@ -14,7 +14,8 @@
 #include "vmm/vm.h"
 
 #define PIT_MODE_PORT 0x43
-#define PIT_MEASURES 0xb0u /* counter 2, which interrupts nobody, by two bytes, in mode 0 (Intel 8254 data sheet) */
+/* counter 2, which interrupts nobody, by two bytes, in mode 0 (Intel 8254 data sheet) */
+#define PIT_MEASURES 0xb0u
 
 /* The Linux that was loaded, before it takes interrupts. */
 static bool begins(const struct vcpu *vcpu)

@@ -18,12 +18,17 @@ enum insn_op {
 	INSN_MOVZX,   /* 0f b6, b7 */
 	INSN_MOVSX,   /* 0f be, bf, 63 */
 	INSN_XCHG,    /* 86, 87; LOCK may stand before this one to BTC */
-	INSN_XADD, INSN_CMPXCHG, INSN_CMPXCHG8B, /* 0f c0, c1, b0, b1; c7 /1, of 8 bytes or by REX.W 16, as opsize says */
-	INSN_AND, INSN_OR, INSN_XOR, INSN_ADD, INSN_ADC, INSN_SUB, INSN_SBB, /* with a memory operand, as those that follow */
+	/* 0f c0, c1, b0, b1; c7 /1, of 8 bytes or by REX.W 16, as opsize says */
+	INSN_XADD, INSN_CMPXCHG, INSN_CMPXCHG8B,
+	/* with a memory operand, as those that follow */
+	INSN_AND, INSN_OR, INSN_XOR, INSN_ADD, INSN_ADC, INSN_SUB, INSN_SBB,
 	INSN_INC, INSN_DEC, INSN_NOT, INSN_NEG,
-	INSN_BTS, INSN_BTR, INSN_BTC, /* 0f ba, 0f ab/b3/bb */
-	INSN_BT, INSN_CMP, INSN_TEST, /* flags alone; arithmetic.c goes by the order from INSN_AND to here */
-	INSN_MOVS, INSN_STOS, INSN_LODS,  /* string moves */
+	/* 0f ba, 0f ab/b3/bb */
+	INSN_BTS, INSN_BTR, INSN_BTC,
+	/* flags alone; arithmetic.c goes by the order from INSN_AND to here */
+	INSN_BT, INSN_CMP, INSN_TEST,
+	/* string moves */
+	INSN_MOVS, INSN_STOS, INSN_LODS,
 	INSN_INS, INSN_OUTS,
 	INSN_IN, INSN_OUT,
 	INSN_MOV_CR,  /* 0f 20, 0f 22: reg = cr number, rm = general register */
@@ -40,11 +45,16 @@ struct insn {
 	enum insn_op op;
 	enum insn_mode mode; /* as given */
 	u8 len;            /* whole instruction, 1..15 */
-	u8 opsize;         /* operand size in bytes: 1, 2, 4, 8 (memory operand's for movzx/movsx); CMPXCHG16B, vectors: up to 64 */
+	/* operand size in bytes: 1, 2, 4, 8 (memory operand's for movzx/movsx); CMPXCHG16B, vectors: up to 64 */
+	u8 opsize;
 	u8 dstsize;        /* destination register's size for movzx/movsx */
 	u8 addrsize;       /* 2, 4, 8 */
-	bool rep, repne, lock;
-	bool has_modrm, mem; /* mem: there is a memory operand */
+	bool rep;
+	bool repne;
+	bool lock;
+	/* mem: there is a memory operand */
+	bool has_modrm;
+	bool mem;
 	/*
 	 * The r/m operand is the first one: the destination, or for CMP, TEST and
 	 * BT the left one. Also of registers: MOV_CR with to_mem reads the CR.
@@ -52,7 +62,9 @@ struct insn {
 	bool to_mem;
 	bool has_imm;
 	bool rex;          /* a REX prefix is present: byte registers 4-7 are SPL..DIL */
-	bool vex, evex;    /* INSN_VECTOR: by which prefix, if not as in SSE; */
+	/* INSN_VECTOR: by which prefix, if not as in SSE; */
+	bool vex;
+	bool evex;
 	bool aligned;      /* its operand must be aligned to its size; reg is 0 to 31 with EVEX */
 	u8 reg;            /* register operand, REX applied; control register number for MOV_CR */
 	u8 rm;             /* register in r/m when !mem, REX applied */
@@ -63,8 +75,13 @@ struct insn {
 	 */
 	enum seg seg;
 	bool rip_relative;
-	bool has_base, has_index;
-	u8 base, index, scale; /* effective address = base + index * scale + disp, cut to addrsize; scale 1, 2, 4, 8 */
+	bool has_base;
+	bool has_index;
+	/* effective address = base + index * scale + disp, cut to addrsize; scale 1, 2, 4, 8 */
+	u8 base;
+	u8 index;
+	u8 scale;
+
 	s64 disp;
 	u64 imm;           /* sign-extended to the operand size where the instruction does so */
 };

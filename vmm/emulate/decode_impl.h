@@ -14,19 +14,29 @@ enum map { MAP_ONE_BYTE, MAP_0F, MAP_0F38, MAP_0F3A, MAP_PLAIN, MAP_XOP8, MAP_XO
 
 struct decoder {
 	const u8 *bytes;
-	unsigned size, pos; /* pos may run past size: the missing bytes read as 0 */
+	/* pos may run past size: the missing bytes read as 0 */
+	unsigned size;
+	unsigned pos;
+
 	enum insn_mode mode;
 	enum map map;
 	u8 opcode;
 	u8 rex; /* REX.WRXB in bits 3:0 */
 	u8 modrm;
-	bool opsize_prefix, addrsize_prefix;
+	bool opsize_prefix;
+	bool addrsize_prefix;
 	bool has_seg;
 	bool vector; /* VEX, EVEX or XOP */
-	bool plain;  /* VEX or EVEX with no more than two operands, of which none is masked or broadcast, by these: */
-	bool evex, vex_w;
-	u8 vex_pp, vex_l, reg_high; /* reg_high: bit 4 of ModRM.reg, in place */
-	u8 disp8_size; /* EVEX: what a displacement of 8 bits counts (SDM vol. 2, 2.7.5); 0: bytes */
+	/* VEX or EVEX with no more than two operands, of which none is masked or broadcast, by these: */
+	bool plain;
+	bool evex;
+	bool vex_w;
+	/* reg_high: bit 4 of ModRM.reg, in place */
+	u8 vex_pp;
+	u8 vex_l;
+	u8 reg_high;
+	/* EVEX: what a displacement of 8 bits counts (SDM vol. 2, 2.7.5); 0: bytes */
+	u8 disp8_size;
 	enum seg seg;
 	struct insn *insn;
 };

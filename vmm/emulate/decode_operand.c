@@ -12,7 +12,7 @@ static bool is_reg_form(const struct decoder *d)
 	return d->modrm >> 6 == 3;
 }
 
-static const struct { u8 modrm, op; } registers_only[] = {
+static const struct { u8 modrm; u8 op; } registers_only[] = {
 	{ 0xc1, INSN_VMCALL }, { 0xd1, INSN_XSETBV }, { 0xd9, INSN_VMMCALL }, { 0xf9, INSN_RDTSCP },
 };
 

@@ -19,6 +19,7 @@ enum {
 	U = OP_UNDEF,
 };
 
+/* clang-format off */
 const struct opcode opcode_one_byte[256] = {
 	/* Arithmetic: four ModRM forms, two with the accumulator and an immediate. */
 	[0x00] = { INSN_ADD, 0, MDB }, { INSN_ADD, 0, MD }, { INSN_ADD, 0, MB }, { INSN_ADD, 0, M },
@@ -63,7 +64,8 @@ const struct opcode opcode_one_byte[256] = {
 	[0xb8 ... 0xbf] = { 0, IMM_V, 0 },
 
 	[0xc0] = { 0, IMM_8, MDB }, { 0, IMM_8, MD }, { 0, IMM_16, 0 }, { 0, 0, 0 },
-	{ 0, 0, M | N | OP_MEM_ONLY }, { 0, 0, M | N | OP_MEM_ONLY }, { INSN_MOV, IMM_8, GB }, { INSN_MOV, IMM_Z, G },
+	{ 0, 0, M | N | OP_MEM_ONLY }, { 0, 0, M | N | OP_MEM_ONLY }, { INSN_MOV, IMM_8, GB },
+	{ INSN_MOV, IMM_Z, G },
 	[0xc8] = { 0, IMM_ENTER, 0 }, { 0, 0, 0 }, { 0, IMM_16, 0 }, { 0, 0, 0 },
 	{ 0, 0, 0 }, { 0, IMM_8, 0 }, { 0, 0, N }, { 0, 0, 0 },
 	[0xd0] = { 0, 0, MDB }, { 0, 0, MD }, { 0, 0, MDB }, { 0, 0, MD },
@@ -71,7 +73,8 @@ const struct opcode opcode_one_byte[256] = {
 	[0xd8 ... 0xdf] = { 0, 0, M },
 
 	[0xe0 ... 0xe3] = { 0, IMM_8S, 0 },
-	[0xe4] = { INSN_IN, IMM_8, B }, { INSN_IN, IMM_8, 0 }, { INSN_OUT, IMM_8, B }, { INSN_OUT, IMM_8, 0 },
+	[0xe4] = { INSN_IN, IMM_8, B }, { INSN_IN, IMM_8, 0 }, { INSN_OUT, IMM_8, B },
+	{ INSN_OUT, IMM_8, 0 },
 	[0xe8] = { 0, IMM_REL, 0 }, { 0, IMM_REL, 0 }, { 0, IMM_FAR, N }, { 0, IMM_8S, 0 },
 	{ INSN_IN, 0, B }, { INSN_IN, 0, 0 }, { INSN_OUT, 0, B }, { INSN_OUT, 0, 0 },
 	[0xf0] = { 0, 0, U }, { 0, 0, 0 }, { 0, 0, U }, { 0, 0, U },
@@ -79,7 +82,9 @@ const struct opcode opcode_one_byte[256] = {
 	[0xf8 ... 0xfd] = { 0, 0, 0 },
 	[0xfe] = { 0, 0, GB }, { 0, 0, G },
 };
+/* clang-format on */
 
+/* clang-format off */
 const struct opcode opcode_0f[256] = {
 	[0x00] = { 0, 0, G }, { 0, 0, G }, { 0, 0, M }, { 0, 0, M },
 	{ 0, 0, U }, { 0, 0, 0 }, { INSN_CLTS, 0, 0 }, { 0, 0, 0 },
@@ -107,12 +112,16 @@ const struct opcode opcode_0f[256] = {
 	{ 0, IMM_8, MD }, { 0, 0, MD }, { 0, 0, U }, { 0, 0, U },
 	[0xa8] = { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }, { INSN_BTS, 0, MD },
 	{ 0, IMM_8, MD }, { 0, 0, MD }, { 0, 0, M }, { 0, 0, M },
-	[0xb0] = { INSN_CMPXCHG, 0, MDB }, { INSN_CMPXCHG, 0, MD }, { 0, 0, M | OP_MEM_ONLY }, { INSN_BTR, 0, MD },
-	{ 0, 0, M | OP_MEM_ONLY }, { 0, 0, M | OP_MEM_ONLY }, { INSN_MOVZX, 0, M }, { INSN_MOVZX, 0, M },
+	[0xb0] = { INSN_CMPXCHG, 0, MDB }, { INSN_CMPXCHG, 0, MD }, { 0, 0, M | OP_MEM_ONLY },
+	{ INSN_BTR, 0, MD },
+	{ 0, 0, M | OP_MEM_ONLY }, { 0, 0, M | OP_MEM_ONLY }, { INSN_MOVZX, 0, M },
+	{ INSN_MOVZX, 0, M },
 	[0xb8] = { 0, 0, M }, { 0, 0, M }, { 0, IMM_8, G }, { INSN_BTC, 0, MD },
 	{ 0, 0, M }, { 0, 0, M }, { INSN_MOVSX, 0, M }, { INSN_MOVSX, 0, M },
-	[0xc0] = { INSN_XADD, 0, MDB }, { INSN_XADD, 0, MD }, { 0, IMM_8, M }, { INSN_MOVNTI, 0, MD | OP_MEM_ONLY },
+	[0xc0] = { INSN_XADD, 0, MDB }, { INSN_XADD, 0, MD }, { 0, IMM_8, M },
+	{ INSN_MOVNTI, 0, MD | OP_MEM_ONLY },
 	{ 0, IMM_8, M }, { 0, IMM_8, M }, { 0, IMM_8, M }, { 0, 0, M },
 	[0xc8 ... 0xcf] = { 0, 0, 0 },
 	[0xd0 ... 0xff] = { 0, 0, M },
 };
+/* clang-format on */

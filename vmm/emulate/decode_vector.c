@@ -11,8 +11,12 @@ enum { NONE = 1 << 0, P66 = 1 << 1, PF3 = 1 << 2, PF2 = 1 << 3 };
 enum evex_w { W_ANY, W_ONLY, W_NEVER, W_BY_66, W_0 };
 
 static const struct {
-	u8 map, opcode, prefixes, w;
-	bool store, aligned;
+	u8 map;
+	u8 opcode;
+	u8 prefixes;
+	u8 w;
+	bool store;
+	bool aligned;
 } moves[] = {
 	{ MAP_0F, 0x10, NONE | P66, W_BY_66, false, false }, /* MOVUPS, MOVUPD */
 	{ MAP_0F, 0x11, NONE | P66, W_BY_66, true, false },

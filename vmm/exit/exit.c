@@ -145,7 +145,8 @@ static void exit_dr(struct vcpu *vcpu, const struct vmexit *)
 
 const vmexit_handler vmexit_handlers[VMEXIT_REASONS] = {
 	[VMEXIT_EXTINT] = exit_extint,
-	[VMEXIT_NMI] = exit_extint, /* vCPUs that kick this one without end must not keep physical interrupts out */
+	/* vCPUs that kick this one without end must not keep physical interrupts out */
+	[VMEXIT_NMI] = exit_extint,
 	[VMEXIT_IRQ_WINDOW] = exit_irq_window,
 	[VMEXIT_NMI_WINDOW] = exit_nothing,
 	[VMEXIT_EXCEPTION] = exit_exception,

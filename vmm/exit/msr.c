@@ -219,7 +219,8 @@ static const struct msr_rule rules[] = {
 	{ MSR_BIOS_SIGN_ID, 1, ANY, read_microcode, write_ignored },
 	{ MSR_MTRRCAP, 1, ANY, read_mtrr, NULL },
 	{ MSR_ARCH_CAPABILITIES, 1, ANY, read_arch_capabilities, NULL },
-	{ MSR_MCG_CAP, MSR_MCG_STATUS - MSR_MCG_CAP + 1, ANY, read_zero, write_zero_only }, /* no banks */
+	/* no banks */
+	{ MSR_MCG_CAP, MSR_MCG_STATUS - MSR_MCG_CAP + 1, ANY, read_zero, write_zero_only },
 #if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 	{ MSR_PKG_CST_CONFIG_CONTROL, 1, INTEL, read_idle, write_idle },
 	{ MSR_POWER_CTL, 1, INTEL, read_idle, write_idle },
@@ -234,14 +235,16 @@ static const struct msr_rule rules[] = {
 	{ MSR_MTRR_DEF_TYPE, 1, ANY, read_mtrr, write_mtrr },
 	{ MSR_XSS, 1, ANY, read_xss, write_xss },
 	{ MSR_EFER, 1, ANY, read_efer, write_efer },
-	{ MSR_AMD_PERF_CTL0, 8, AMD, read_zero, write_ignored }, /* on every AMD CPU: no CPUID bit could hide them */
+	/* on every AMD CPU: no CPUID bit could hide them */
+	{ MSR_AMD_PERF_CTL0, 8, AMD, read_zero, write_ignored },
 	{ MSR_AMD_SYSCFG, 1, AMD, read_zero, write_ignored },
 	{ MSR_AMD_HWCR, 1, AMD, read_hwcr, write_ignored },
 	{ MSR_AMD_NB_CFG, 1, AMD, read_zero, write_ignored },
 	{ MSR_AMD_INT_PENDING, 1, AMD, read_zero, write_ignored },
 	{ MSR_AMD_LS_CFG, 1, AMD, read_zero, write_ignored },
 	{ MSR_AMD_DC_CFG, 1, AMD, read_zero, write_ignored },
-	{ MSR_AMD_DE_CFG, 1, AMD, read_host, write_ignored }, /* LFENCE serializes or not: as the host says */
+	/* LFENCE serializes or not: as the host says */
+	{ MSR_AMD_DE_CFG, 1, AMD, read_host, write_ignored },
 	{ MSR_AMD_BU_CFG2, 1, AMD, read_zero, write_ignored },
 };
 
@@ -322,7 +325,9 @@ enum { EAX, EBX, ECX, EDX };
 
 /* MSRs that exist only where one of these CPUID bits is shown. */
 static const struct {
-	u32 msr, leaf, subleaf;
+	u32 msr;
+	u32 leaf;
+	u32 subleaf;
 	u8 reg;
 	u32 mask;
 } open_if_shown[] = {

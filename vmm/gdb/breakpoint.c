@@ -26,7 +26,8 @@
 static struct soft {
 	bool used;
 	u8 old;
-	u64 address, gpa;
+	u64 address;
+	u64 gpa;
 } soft[SOFT_MAX];
 static struct hard {
 	bool used;

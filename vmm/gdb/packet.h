@@ -21,7 +21,8 @@ enum gdb_event {
 
 struct gdb_line {
 	enum { GDB_IDLE, GDB_TEXT, GDB_ESCAPED, GDB_SUM1, GDB_SUM2 } state;
-	u8 sum, digit;
+	u8 sum;
+	u8 digit;
 	bool bad;
 	unsigned length;
 	char text[GDB_PACKET + 1]; /* a NUL follows the last byte */

@@ -16,25 +16,34 @@ enum kind { GENERAL, RIP, FLAGS, SELECTOR, NONE, OTHER };
 #define FEATURE(name) "<feature name=\"org.gnu.gdb.i386." name "\">"
 
 /* Runs of registers that differ by one number; `names` as many words as there are. */
+/* clang-format off */
 static const struct run {
 	const char *before; /* in the description */
 	const char *names;
 	const char *type;
-	u8 bytes, kind, count;
+	u8 bytes;
+	u8 kind;
+	u8 count;
 	u8 first[16];
 } runs[] = {
-	{ FEATURE("core"), "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15", "int64", 8, GENERAL, 16,
-	  { GPR_RAX, GPR_RBX, GPR_RCX, GPR_RDX, GPR_RSI, GPR_RDI, GPR_RBP, GPR_RSP, 8, 9, 10, 11, 12, 13, 14, 15 } },
+	{ FEATURE("core"), "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15", "int64",
+		8, GENERAL, 16,
+	  { GPR_RAX, GPR_RBX, GPR_RCX, GPR_RDX, GPR_RSI, GPR_RDI, GPR_RBP, GPR_RSP, 8, 9, 10, 11,
+		12, 13, 14, 15 } },
 	{ "", "rip", "code_ptr", 8, RIP, 1, { 0 } },
 	{ "", "eflags", "int32", 4, FLAGS, 1, { 0 } },
-	{ "", "cs ss ds es fs gs", "int32", 4, SELECTOR, 6, { SEG_CS, SEG_SS, SEG_DS, SEG_ES, SEG_FS, SEG_GS } },
+	{ "", "cs ss ds es fs gs", "int32", 4, SELECTOR, 6,
+		{ SEG_CS, SEG_SS, SEG_DS, SEG_ES, SEG_FS, SEG_GS } },
 	{ "", "st0 st1 st2 st3 st4 st5 st6 st7", "i387_ext", 10, NONE, 8, { 0 } },
 	{ "", "fctrl fstat ftag fiseg fioff foseg fooff fop", "int", 4, NONE, 8, { 0 } },
-	{ "</feature>" FEATURE("segments"), "fs_base gs_base", "int64", 8, OTHER, 2, { HVM_FS_BASE, HVM_GS_BASE } },
-	{ "</feature><feature name=\"margay.system\">", "k_gs_base cr0 cr3 cr4 efer lstar", "int64", 8, OTHER, 6,
+	{ "</feature>" FEATURE("segments"), "fs_base gs_base", "int64", 8, OTHER, 2,
+		{ HVM_FS_BASE, HVM_GS_BASE } },
+	{ "</feature><feature name=\"margay.system\">", "k_gs_base cr0 cr3 cr4 efer lstar", "int64",
+		8, OTHER, 6,
 	  { HVM_KERNEL_GS_BASE, HVM_CR0, HVM_CR3, HVM_CR4, HVM_EFER, HVM_LSTAR } },
 	{ "", "cr2", "int64", 8, OTHER, 1, { HVM_CR2 } },
 };
+/* clang-format on */
 
 static const struct run *find_run(unsigned i, unsigned *in_run)
 {
@@ -122,7 +131,10 @@ int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_
 
 /* The characters of the description that lie in [offset, offset + max). */
 struct window {
-	unsigned offset, max, at, n;
+	unsigned offset;
+	unsigned max;
+	unsigned at;
+	unsigned n;
 	char *out;
 };
 

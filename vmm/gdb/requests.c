@@ -14,7 +14,8 @@
 /* What is left of a command, and the answer so far. */
 struct call {
 	struct vcpu *vcpu;
-	const char *p, *end;
+	const char *p;
+	const char *end;
 	char *answer;
 	unsigned n;
 };

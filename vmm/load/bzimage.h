@@ -8,7 +8,9 @@
 
 struct bzimage {
 	struct linux_setup_header hdr; /* fields past the file's header end are 0 */
-	u64 offset, size;              /* protected-mode part in the file */
+	/* protected-mode part in the file */
+	u64 offset;
+	u64 size;
 	u64 memory;                    /* bytes that it needs from its load address on */
 	u64 align;                     /* of that address; a power of two */
 };

@@ -19,11 +19,24 @@ ELF_HEADER(elf64_header, u64);
 static_assert(sizeof(struct elf32_header) == 52 && sizeof(struct elf64_header) == 64, "gABI Ehdr");
 
 struct elf32_phdr {
-	u32 type, offset, vaddr, paddr, filesz, memsz, flags, align;
+	u32 type;
+	u32 offset;
+	u32 vaddr;
+	u32 paddr;
+	u32 filesz;
+	u32 memsz;
+	u32 flags;
+	u32 align;
 };
 struct elf64_phdr {
-	u32 type, flags;
-	u64 offset, vaddr, paddr, filesz, memsz, align;
+	u32 type;
+	u32 flags;
+	u64 offset;
+	u64 vaddr;
+	u64 paddr;
+	u64 filesz;
+	u64 memsz;
+	u64 align;
 };
 static_assert(sizeof(struct elf32_phdr) == 32 && sizeof(struct elf64_phdr) == 56, "gABI Phdr");
 

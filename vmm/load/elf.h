@@ -9,8 +9,11 @@
 
 /* A PT_LOAD segment; checked: the file part lies in the file, filesz <= memsz, paddr + memsz does not wrap. */
 struct elf_segment {
-	u64 offset, filesz;
-	u64 vaddr, paddr, memsz;
+	u64 offset;
+	u64 filesz;
+	u64 vaddr;
+	u64 paddr;
+	u64 memsz;
 };
 
 struct elf_image {

@@ -23,10 +23,15 @@ struct vm;
 struct linux_load {
 	struct vm *vm;
 	const char *name;        /* the kernel module's */
-	const char *no_clock;    /* why it has no clock but its TSC; NULL: it has KVM's, or does not tell */
-	u64 kernel, kernel_size; /* guest RAM that the kernel takes while it starts */
+	/* why it has no clock but its TSC; NULL: it has KVM's, or does not tell */
+	const char *no_clock;
+	/* guest RAM that the kernel takes while it starts */
+	u64 kernel;
+	u64 kernel_size;
+
 	struct linux_setup_header hdr;
-	u64 initrd, initrd_size;
+	u64 initrd;
+	u64 initrd_size;
 };
 
 /* Says what is wrong with the kernel's image and what to do; -ENOEXEC. */

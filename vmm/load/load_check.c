@@ -19,7 +19,8 @@
 /* What stands where in files that are often taken for a kernel. */
 static const struct {
 	unsigned at;
-	const char *bytes, *is;
+	const char *bytes;
+	const char *is;
 } known[] = {
 	{ 0, "\x1f\x8b", "compressed: gunzip it" },
 	{ 0, "\xfd" "7zXZ", "compressed: unxz it" },

@@ -18,7 +18,8 @@
 
 #define KERNEL_MIN 0x1000000ull      /* 16 MiB, as Linux' own LOAD_PHYSICAL_ADDR */
 #define INITRD_MAX_OLD 0x37ffffffull /* for a kernel that does not say */
-#define ARCHIVE_ALIGN 4 /* of a cpio's headers: Documentation/driver-api/early-userspace/buffer-format.rst */
+/* of a cpio's headers: Documentation/driver-api/early-userspace/buffer-format.rst */
+#define ARCHIVE_ALIGN 4
 
 /* A bad image: what, and what to do. With BOOT_LOG load_check() has said that, here as elsewhere. */
 int load_refuse(const struct linux_load *l, const char *why)

@@ -15,9 +15,15 @@
 #define HAS_ADDRESSES BIT(16)
 
 struct header {
-	u32 magic, flags, checksum;
+	u32 magic;
+	u32 flags;
+	u32 checksum;
 	/* Only with HAS_ADDRESSES. */
-	u32 header_addr, load_addr, load_end_addr, bss_end_addr, entry_addr;
+	u32 header_addr;
+	u32 load_addr;
+	u32 load_end_addr;
+	u32 bss_end_addr;
+	u32 entry_addr;
 };
 #define SHORT_HEADER offsetof(struct header, header_addr)
 
@@ -45,7 +51,8 @@ bool multiboot_is_kernel(const void *data, u64 size)
 /* The header's own addresses: one segment, which holds the header (3.1.3). */
 static const char *parse_addresses(const struct header *h, u64 at, u64 size, struct elf_image *out)
 {
-	u64 before = (u64)h->header_addr - h->load_addr; /* bytes of the segment before the header */
+	/* bytes of the segment before the header */
+	u64 before = (u64)h->header_addr - h->load_addr;
 	struct elf_segment s = { .vaddr = h->load_addr, .paddr = h->load_addr };
 
 	if (h->header_addr < h->load_addr || before > at)

@@ -18,23 +18,39 @@
 /* The boot information that EBX points to, up to the last field that we fill in. */
 struct multiboot_info {
 	u32 flags;
-	u32 mem_lower, mem_upper; /* KiB from 0 and from 1 MiB */
-	u32 boot_device, cmdline, mods_count, mods_addr, syms[4];
-	u32 mmap_length, mmap_addr, drives_length, drives_addr;
-	u32 config_table, boot_loader_name, apm_table;
+	/* KiB from 0 and from 1 MiB */
+	u32 mem_lower;
+	u32 mem_upper;
+
+	u32 boot_device;
+	u32 cmdline;
+	u32 mods_count;
+	u32 mods_addr;
+	u32 syms[4];
+	u32 mmap_length;
+	u32 mmap_addr;
+	u32 drives_length;
+	u32 drives_addr;
+	u32 config_table;
+	u32 boot_loader_name;
+	u32 apm_table;
 	u32 vbe[4];
 };
 static_assert(offsetof(struct multiboot_info, boot_loader_name) == 64 && sizeof(struct multiboot_info) == 88,
 	      "Multiboot 3.3");
 
 struct multiboot_module {
-	u32 start, end, string, reserved;
+	u32 start;
+	u32 end;
+	u32 string;
+	u32 reserved;
 };
 static_assert(sizeof(struct multiboot_module) == 16, "Multiboot 3.3, modules");
 
 struct multiboot_mmap {
 	u32 size; /* of the rest */
-	u64 addr, length;
+	u64 addr;
+	u64 length;
 	u32 type;
 } __packed;
 static_assert(sizeof(struct multiboot_mmap) == 24, "Multiboot 3.3, memory map");

@@ -9,7 +9,8 @@
  * for HyperTransport (APM vol. 2, 15.30 and BKDG "memory map").
  */
 static const struct {
-	u64 start, end;
+	u64 start;
+	u64 end;
 } holes[] = {
 	{ GPA_HOLE_START, GPA_HOLE_END },
 	{ GPA_HT_START, GPA_HT_END },
@@ -112,7 +113,8 @@ u64 gpa_map_size(const struct gpa_map *map)
 
 struct e820_table {
 	struct e820_entry *out;
-	unsigned count, max;
+	unsigned count;
+	unsigned max;
 };
 
 static void e820_emit(struct e820_table *t, u64 start, u64 end, u32 type)
@@ -131,7 +133,8 @@ static void e820_emit(struct e820_table *t, u64 start, u64 end, u32 type)
 unsigned gpa_map_e820(const struct gpa_map *map, u64 acpi, u64 acpi_size, struct e820_entry *out, unsigned max)
 {
 	static const struct {
-		u64 start, end;
+		u64 start;
+		u64 end;
 	} isa[] = { { 0, 0xa0000 }, { 0x100000, ~0ull } };
 	struct e820_table t = { .out = out, .max = max };
 	u64 acpi_end = acpi + acpi_size;

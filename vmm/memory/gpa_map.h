@@ -12,7 +12,9 @@
 
 /* Guest RAM [gpa, gpa+size) at host [hpa, hpa+size). */
 struct gpa_region {
-	u64 gpa, size, hpa;
+	u64 gpa;
+	u64 size;
+	u64 hpa;
 	int node;
 };
 
@@ -54,7 +56,8 @@ u64 gpa_map_size(const struct gpa_map *map);
 
 /* One e820 line of the guest. */
 struct e820_entry {
-	u64 addr, size;
+	u64 addr;
+	u64 size;
 	u32 type;
 } __packed;
 static_assert(sizeof(struct e820_entry) == 20, "Linux struct boot_e820_entry");

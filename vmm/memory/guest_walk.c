@@ -63,7 +63,9 @@ static bool permitted(const struct walk *w, bool user_page, bool writable, bool 
 
 /* What differs between the paging modes: entry size, levels, index bits per level. */
 struct paging_mode {
-	u8 entry_size, levels, index_bits;
+	u8 entry_size;
+	u8 levels;
+	u8 index_bits;
 };
 
 static struct paging_mode paging_mode(const struct hvm_context *c)

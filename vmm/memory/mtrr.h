@@ -13,7 +13,10 @@
 #define MTRR_FIXED 11
 
 struct mtrr_state {
-	u64 def_type, base[MTRR_VARIABLE], mask[MTRR_VARIABLE], fixed[MTRR_FIXED];
+	u64 def_type;
+	u64 base[MTRR_VARIABLE];
+	u64 mask[MTRR_VARIABLE];
+	u64 fixed[MTRR_FIXED];
 };
 
 /* Power-on as a firmware would leave it: [uc_start, uc_end) uncacheable, a power-of-two sized, aligned range. */

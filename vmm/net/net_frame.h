@@ -10,16 +10,24 @@
 
 #define NET_MTU 1500u
 #define NET_ETHERNET 14u
-#define NET_TAG 4u                                     /* IEEE 802.1Q: one is let through, and not looked at */
+/* IEEE 802.1Q: one is let through, and not looked at */
+#define NET_TAG 4u
 #define NET_FRAME_MAX (NET_ETHERNET + NET_TAG + NET_MTU)
 #define NET_LARGE_MAX (NET_ETHERNET + NET_TAG + 65535u) /* before it is cut */
-#define NET_MSS_MIN 48u                                 /* Linux' own least; with less a frame would be too much work */
-#define NET_HEADERS_MAX 160u                            /* Ethernet with a tag, IPv4 and TCP with all options: 138 */
+/* Linux' own least; with less a frame would be too much work */
+#define NET_MSS_MIN 48u
+/* Ethernet with a tag, IPv4 and TCP with all options: 138 */
+#define NET_HEADERS_MAX 160u
 
 /* virtio 1.2, 5.1.6: the header of each frame. */
 struct net_header {
-	u8 flags, gso_type;
-	u16 hdr_len, gso_size, csum_start, csum_offset, num_buffers;
+	u8 flags;
+	u8 gso_type;
+	u16 hdr_len;
+	u16 gso_size;
+	u16 csum_start;
+	u16 csum_offset;
+	u16 num_buffers;
 };
 static_assert(sizeof(struct net_header) == 12, "virtio 1.2, 5.1.6");
 enum { NET_NEEDS_CSUM = 1 };
@@ -27,7 +35,10 @@ enum { NET_GSO_NONE, NET_GSO_TCPV4 = 1, NET_GSO_TCPV6 = 4, NET_GSO_ECN = 0x80 };
 
 /* Where what is in a large frame, by net_judge(). */
 struct net_large {
-	u32 l3, l4, headers; /* offsets: IP, TCP, its data */
+	/* offsets: IP, TCP, its data */
+	u32 l3;
+	u32 l4;
+	u32 headers;
 	u32 mss;             /* bytes of data in each but the last */
 	bool v6;
 };
@@ -42,7 +53,7 @@ void net_fill_checksum(const struct net_header *h, u8 *frame, u32 size);
 /* How many frames a large one of `size` becomes. */
 u32 net_segments(const struct net_large *large, u32 size);
 /* Where in the large frame the data of the i-th of these is: as much as out[] has room for behind the headers. */
-struct net_piece { u32 at, size; } net_piece(const struct net_large *large, u32 size, u32 i);
+struct net_piece { u32 at; u32 size; } net_piece(const struct net_large *large, u32 size, u32 i);
 /* The i-th of these, with its checksums, in out[NET_FRAME_MAX], where its data is already; head: of the large one. Its size. */
 u32 net_segment(const struct net_large *large, const u8 *head, u32 size, u32 i, u8 *out);
 /* Of the connection that a frame, of which these are the first n bytes, belongs to: the same in both directions. */

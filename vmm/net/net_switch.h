@@ -12,7 +12,8 @@
 #define NET_PORTS 64u
 #define NET_LEARNED 256u /* addresses that are remembered behind a bridge, a power of two */
 #define NET_LEARNED_WAYS 4u
-#define NET_AGE 300u     /* seconds after its last frame that an address stays its bridge's (802.1D, 7.9.2) */
+/* seconds after its last frame that an address stays its bridge's (802.1D, 7.9.2) */
+#define NET_AGE 300u
 
 /* An address behind a bridge; 0: none. */
 struct net_learned {
@@ -25,7 +26,8 @@ struct net_port {
 	u64 mac;
 	bool isolated;      /* talks to ports only that are not */
 	bool mirror;        /* gets all frames of the segment and sends none */
-	struct net_learned *learned; /* a bridge's own, NET_LEARNED of them, zero: no other takes their place; NULL: it is none */
+	/* a bridge's own, NET_LEARNED of them, zero: no other takes their place; NULL: it is none */
+	struct net_learned *learned;
 	unsigned index;     /* on its segment */
 };
 

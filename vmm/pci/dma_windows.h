@@ -13,7 +13,8 @@
 
 /* Registers of devices: the same address for CPUs and devices. */
 struct dma_mmio {
-	u64 base, size;
+	u64 base;
+	u64 size;
 };
 
 struct dma_windows {

@@ -14,7 +14,8 @@ static struct spinlock lock; /* guards owned[] */
 /* By the host's index. When its VM has ended that stays the owner until the function has stopped. */
 static struct {
 	const struct vm_config *by; /* NULL: nobody */
-	struct pci_address group;   /* as it was then: one that is being reset says nothing of that */
+	/* as it was then: one that is being reset says nothing of that */
+	struct pci_address group;
 	enum { RUNS, RESETS, STUCK } state;
 } owned[HOST_PCI_FUNCTIONS];
 

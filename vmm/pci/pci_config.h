@@ -26,14 +26,22 @@ struct pci_config {
 	struct pci_config_io io;
 	struct pci_bar bar[PCI_BARS];
 	bool extended;
-	u16 msi, msix, express, pm, af; /* offsets of these capabilities; 0: none */
-	unsigned nr_fields, nr_areas;
+	/* offsets of these capabilities; 0: none */
+	u16 msi;
+	u16 msix;
+	u16 express;
+	u16 pm;
+	u16 af;
+
+	unsigned nr_fields;
+	unsigned nr_areas;
 	struct pci_field {
 		struct pci_rule rule; /* offset within the configuration space */
 		u32 value;            /* the bits that are not the device's */
 	} field[PCI_CONFIG_FIELDS];
 	struct {
-		u16 start, end;
+		u16 start;
+		u16 end;
 		enum pci_area area;
 	} area[PCI_CONFIG_AREAS];
 };
@@ -43,7 +51,8 @@ struct pci_config {
 #define PCI_CHANGED_MSI BIT(1)
 #define PCI_CHANGED_MSIX BIT(2)
 #define PCI_CHANGED_VFS BIT(4) /* pci_sriov.c's: virtual functions are to go on or off */
-#define PCI_CHANGED_RESET BIT(3) /* the guest has asked for one: to be done, then pci_config_init() again */
+/* the guest has asked for one: to be done, then pci_config_init() again */
+#define PCI_CHANGED_RESET BIT(3)
 
 /*
  * intx: its line interrupt is passed through. caps: in list order, standard ones

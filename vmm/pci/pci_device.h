@@ -22,15 +22,19 @@ struct vm_pci;
 struct pci_vector {
 	struct pci_device *dev;
 	u64 address;              /* as the guest wrote them */
-	u32 data, control;
-	u64 message;              /* what an interrupt means to the guest: data << 32 | address, as they were last good; atomic */
+	u32 data;
+	u32 control;
+	/* what an interrupt means to the guest: data << 32 | address, as they were last good; atomic */
+	u64 message;
 	struct host_msi msi;      /* what the device sends */
-	struct host_msi old;      /* what it sent before: one that was under way then still arrives */
+	/* what it sent before: one that was under way then still arrives */
+	struct host_msi old;
 };
 
 /* Where a BAR's pages may not be mapped for the guest: [start, end) within it, whole pages but in a BAR below a page. */
 struct pci_trap {
-	u64 start, end;
+	u64 start;
+	u64 end;
 	volatile u8 *regs;        /* the host's view of it */
 };
 #define PCI_TRAPS 2 /* MSI-X table and pending bits */
@@ -57,8 +61,10 @@ struct pci_reset {
 struct pci_device {
 	struct vm *vm;
 	const struct host_pci_function *host;
-	bool gone;                /* it did not survive a reset: reads as ones, guarded as the rest */
-	enum pci_busy busy;       /* free until pci_wait_begin(), then again by who waits, without the lock; atomic */
+	/* it did not survive a reset: reads as ones, guarded as the rest */
+	bool gone;
+	/* free until pci_wait_begin(), then again by who waits, without the lock; atomic */
+	enum pci_busy busy;
 	struct vcpu *waits;       /* for that; the only one to touch the reset until it is over */
 	struct pci_reset reset;
 	bool gated;               /* before it: what the guest has said of its DMA holds on */
@@ -66,17 +72,25 @@ struct pci_device {
 	struct pci_window bar[PCI_BARS];
 	struct pci_vector msi;
 	unsigned nr_msix;         /* entries of the device's table; 0: none */
-	unsigned served_msix;     /* of which the guest sees these: the IOMMU keeps entries for so many */
+	/* of which the guest sees these: the IOMMU keeps entries for so many */
+	unsigned served_msix;
 	struct pci_vector *msix;
 	struct host_messages kept;
-	u64 table, pending;       /* offsets in these BARs */
-	unsigned table_bar, pending_bar;
+	/* offsets in these BARs */
+	u64 table;
+	u64 pending;
+
+	unsigned table_bar;
+	unsigned pending_bar;
 	/* Only in images with SRIOV: pci_sriov.c. */
 	bool leaving;             /* a VF that its PF's VM wants off; atomic, as gone is then */
 	struct pci_sriov {
 		u16 at;           /* of the capability that the guest has; 0: none */
-		u16 control, count;
-		u32 bar[PCI_ROM_BAR], mask[PCI_ROM_BAR]; /* as the guest has them, and what it can change */
+		u16 control;
+		u16 count;
+		/* as the guest has them, and what it can change */
+		u32 bar[PCI_ROM_BAR];
+		u32 mask[PCI_ROM_BAR];
 	} sriov;
 };
 
@@ -173,7 +187,8 @@ void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr);
 /* Is this offset in it? Then these are to be called, aligned and of 1, 2 or 4 bytes, and not the device's. */
 bool pci_sriov_owns(const struct pci_device *d, u16 offset);
 u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size);
-unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value); /* PCI_CHANGED_VFS, or 0 */
+/* PCI_CHANGED_VFS, or 0 */
+unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value);
 /*
  * Of a PF, from which no VM gets a VF any more: true: some may have one. Until they have not, which each of them is asked,
  * pci_sriov_off() is -EBUSY; then, or when it has been asked for too long since that TSC, its VFs are off. d may be NULL.

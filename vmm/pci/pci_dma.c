@@ -72,7 +72,8 @@ static unsigned collect(const struct vm_pci *pci, struct dma_mmio *mmio)
 /* vm->windows where its file says `dma = window`, after its devices. */
 static int dma_vm_create(struct vm *vm)
 {
-	struct all { struct dma_mmio mmio[VM_PCI_FUNCTIONS * PCI_BARS]; } *all; /* too much for the stack */
+	/* too much for the stack */
+	struct all { struct dma_mmio mmio[VM_PCI_FUNCTIONS * PCI_BARS]; } *all;
 	const char *why;
 
 	if (vm->config->dma != VM_DMA_WINDOW)

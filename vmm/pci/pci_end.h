@@ -15,9 +15,11 @@ struct pci_end {
 	unsigned count;
 	struct pci_end_function {
 		struct pci_reset reset;
-		int result;    /* 0: it has stopped; -EBUSY: it is still asked to; -EIO: it does not stop */
+		/* 0: it has stopped; -EBUSY: it is still asked to; -EIO: it does not stop */
+		int result;
 		bool lingers;  /* it has not stopped in that time */
-		bool writes;   /* nothing blocks it: until it has stopped it may write to the VM's memory */
+		/* nothing blocks it: until it has stopped it may write to the VM's memory */
+		bool writes;
 	} *of; /* by function */
 	/* pci_linger.c's, of a VM that is no more: */
 	struct host_idle_work idle;

@@ -22,20 +22,31 @@ static __printf(3, 4) void add_text(char *text, const char *between, const char 
 const char *pci_class_name(u32 class_code)
 {
 	/* A subclass of 0x100 is the base class alone: last of its kind. */
+	/* clang-format off */
 	static const struct {
-		u16 base, sub;
+		u16 base;
+		u16 sub;
 		const char *name;
 	} names[] = {
-		{ 0x01, 0x01, "IDE" }, { 0x01, 0x06, "SATA" }, { 0x01, 0x07, "SAS" }, { 0x01, 0x08, "NVMe" },
-		{ 0x01, 0x100, "storage" }, { 0x02, 0x00, "Ethernet" }, { 0x02, 0x07, "InfiniBand" }, { 0x02, 0x100, "network" },
-		{ 0x03, 0x00, "VGA" }, { 0x03, 0x02, "3D controller" }, { 0x03, 0x100, "display" }, { 0x04, 0x100, "multimedia" },
-		{ 0x05, 0x100, "memory" }, { 0x06, 0x00, "host bridge" }, { 0x06, 0x01, "ISA bridge" },
+		{ 0x01, 0x01, "IDE" }, { 0x01, 0x06, "SATA" }, { 0x01, 0x07, "SAS" },
+		{ 0x01, 0x08, "NVMe" },
+		{ 0x01, 0x100, "storage" }, { 0x02, 0x00, "Ethernet" },
+		{ 0x02, 0x07, "InfiniBand" }, { 0x02, 0x100, "network" },
+		{ 0x03, 0x00, "VGA" }, { 0x03, 0x02, "3D controller" }, { 0x03, 0x100, "display" },
+		{ 0x04, 0x100, "multimedia" },
+		{ 0x05, 0x100, "memory" }, { 0x06, 0x00, "host bridge" },
+		{ 0x06, 0x01, "ISA bridge" },
 		{ 0x06, 0x04, "PCI bridge" },
-		{ 0x06, 0x100, "bridge" }, { 0x07, 0x00, "serial port" }, { 0x07, 0x100, "communication" },
-		{ 0x08, 0x06, "IOMMU" }, { 0x08, 0x100, "system device" }, { 0x0b, 0x100, "processor" },
-		{ 0x0c, 0x03, "USB" }, { 0x0c, 0x05, "SMBus" }, { 0x0c, 0x100, "serial bus" }, { 0x10, 0x100, "encryption" },
+		{ 0x06, 0x100, "bridge" }, { 0x07, 0x00, "serial port" },
+		{ 0x07, 0x100, "communication" },
+		{ 0x08, 0x06, "IOMMU" }, { 0x08, 0x100, "system device" },
+		{ 0x0b, 0x100, "processor" },
+		{ 0x0c, 0x03, "USB" }, { 0x0c, 0x05, "SMBus" }, { 0x0c, 0x100, "serial bus" },
+		{ 0x10, 0x100, "encryption" },
 		{ 0x11, 0x100, "signal processing" }, { 0x12, 0x100, "accelerator" },
 	};
+	/* clang-format on */
+
 	u32 base = class_code >> 16, sub = class_code >> 8 & 0xff;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -72,7 +83,8 @@ void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 			add_text(text, ", ", "BAR%u%s", i, pci_bar_is_io(b) ? " I/O" : b->flags & PCI_BAR_PREFETCH ? " pref" : "");
 		if (b->base)
 			add_text(text, " ", "%#lx", b->base);
-		else if (i != PCI_ROM_BAR) /* for which that is the rule: firmware that has read it takes the address back */
+		/* for which that is the rule: firmware that has read it takes the address back */
+		else if (i != PCI_ROM_BAR)
 			add_text(text, " ", "without address");
 		if (b->size)
 			add_size(text, b->size);

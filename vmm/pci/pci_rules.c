@@ -26,11 +26,13 @@ const struct pci_rule pci_header_rules[] = {
 	 */
 	{ PCI_REG_COMMAND, ALL & ~COMMAND_KEPT, COMMAND_WRITTEN | ERRORS, ERRORS, COMMAND_KEPT },
 	{ PCI_REG_CLASS, ALL, 0, 0, 0 },
-	{ PCI_REG_HEADER, BITS(31, 8), 0, 0, 0xff }, /* cache line, latency timer: firmware's are right for the bus; no BIST */
+	/* cache line, latency timer: firmware's are right for the bus; no BIST */
+	{ PCI_REG_HEADER, BITS(31, 8), 0, 0, 0xff },
 	{ PCI_REG_CIS, ALL, 0, 0, 0 },
 	{ PCI_REG_SUBSYSTEM, ALL, 0, 0, 0 },
 	{ PCI_REG_BRIDGE_ROM, 0, 0, 0, 0 },
-	{ PCI_REG_INTERRUPT, BITS(31, 16), 0, 0, 0xff }, /* no interrupt pin but where the line interrupt is passed through */
+	/* no interrupt pin but where the line interrupt is passed through */
+	{ PCI_REG_INTERRUPT, BITS(31, 16), 0, 0, 0xff },
 };
 const unsigned pci_nr_header_rules = ARRAY_SIZE(pci_header_rules);
 
@@ -53,8 +55,10 @@ static const struct pci_rule express[] = {
 	 * functions and auxiliary power are not the guest's. No Snoop and the reports of errors stay off (pci_kept.c).
 	 */
 	{ PCI_EXP_DEVICE_CONTROL, ALL & ~0x8eefu, 0x000f7110, 0x000f0000, 0x0eef },
-	{ PCI_EXP_LINK_CONTROL, BITS(31, 16), 0, 0, 0x0fcb }, /* the link's other end is the host's: no ASPM, no retraining */
-	{ PCI_EXP_DEVICE_CONTROL2, ALL & ~0x7400u, 0x035f, 0, 0x7400 }, /* LTR, OBFF, 10-bit tags: as the link */
+	/* the link's other end is the host's: no ASPM, no retraining */
+	{ PCI_EXP_LINK_CONTROL, BITS(31, 16), 0, 0, 0x0fcb },
+	/* LTR, OBFF, 10-bit tags: as the link */
+	{ PCI_EXP_DEVICE_CONTROL2, ALL & ~0x7400u, 0x035f, 0, 0x7400 },
 	{ PCI_EXP_LINK_CONTROL2, BITS(31, 16), 0, 0, 0xffff }, /* the link again */
 };
 
@@ -92,19 +96,23 @@ static const struct pci_cap_rule caps[] = {
 	{ PCI_CAP_VPD, false, PCI_AREA_READ, 8, RULES(vpd) },
 	{ PCI_CAP_MSI, false, PCI_AREA_READ, 0, RULES(msi) },
 	{ PCI_CAP_PCIX, false, PCI_AREA_READ, 8, 0, NULL }, /* the bus' */
-	{ PCI_CAP_VENDOR, false, PCI_AREA_DIRECT, 0, 0, NULL }, /* the vendor's own, which its driver knows */
+	/* the vendor's own, which its driver knows */
+	{ PCI_CAP_VENDOR, false, PCI_AREA_DIRECT, 0, 0, NULL },
 	{ PCI_CAP_DEBUG_PORT, false, PCI_AREA_READ, 4, 0, NULL }, /* where the debug port is */
 	{ PCI_CAP_SUBSYSTEM, false, PCI_AREA_READ, 8, 0, NULL }, /* subsystem IDs */
 	{ PCI_CAP_EXP, false, PCI_AREA_READ, 0x3c, RULES(express) },
 	{ PCI_CAP_MSIX, false, PCI_AREA_READ, 12, RULES(msix) },
 	{ PCI_CAP_SATA, false, PCI_AREA_READ, 8, 0, NULL }, /* another way to registers of a BAR */
 	{ PCI_CAP_AF, false, PCI_AREA_READ, 8, RULES(af) },
-	{ PCI_CAP_EA, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* ranges beside the BARs, which the host does not map */
+	/* ranges beside the BARs, which the host does not map */
+	{ PCI_CAP_EA, false, PCI_AREA_HIDDEN, 0, 0, NULL },
 	{ PCI_CAP_FPB, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* not without the bridge */
 	{ PCI_EXT_CAP_AER, true, PCI_AREA_READ, 0x48, RULES(aer) },
 	{ PCI_EXT_CAP_VENDOR, true, PCI_AREA_DIRECT, 0, 0, NULL }, /* the vendor's own */
-	{ PCI_EXT_CAP_ATS, true, PCI_AREA_HIDDEN, 8, 0, NULL }, /* addresses that the IOMMU, not the guest, has translated */
-	{ PCI_EXT_CAP_SRIOV, true, PCI_AREA_HIDDEN, 0x40, 0, NULL }, /* VFs would appear that nobody has assigned */
+	/* addresses that the IOMMU, not the guest, has translated */
+	{ PCI_EXT_CAP_ATS, true, PCI_AREA_HIDDEN, 8, 0, NULL },
+	/* VFs would appear that nobody has assigned */
+	{ PCI_EXT_CAP_SRIOV, true, PCI_AREA_HIDDEN, 0x40, 0, NULL },
 	{ PCI_EXT_CAP_MRIOV, true, PCI_AREA_HIDDEN, 0x40, 0, NULL }, /* likewise */
 	{ PCI_EXT_CAP_MULTICAST, true, PCI_AREA_HIDDEN, 0x30, 0, NULL }, /* needs the switches */
 	{ PCI_EXT_CAP_PRI, true, PCI_AREA_HIDDEN, 0x10, 0, NULL }, /* needs the IOMMU */

@@ -21,7 +21,10 @@ enum pci_area {
  */
 struct pci_rule {
 	u16 offset; /* within the capability */
-	u32 pass, write, clear, keep;
+	u32 pass;
+	u32 write;
+	u32 clear;
+	u32 keep;
 };
 
 struct pci_cap_rule {

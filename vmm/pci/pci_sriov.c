@@ -23,8 +23,10 @@
 #define NO_DEVICE 0xffffu
 #define WAIT_S 70 /* a VM may be resetting its VF, which takes a minute at most */
 
-static struct spinlock lock; /* guards user[] and open[], and keeps the devices and their VMs there */
-static struct pci_device *user[HOST_PCI_FUNCTIONS]; /* of VFs, by the host's index: the device of the VM that has it */
+/* guards user[] and open[], and keeps the devices and their VMs there */
+static struct spinlock lock;
+/* of VFs, by the host's index: the device of the VM that has it */
+static struct pci_device *user[HOST_PCI_FUNCTIONS];
 /* VFs that VMs may have: they are on, and the PF's VM is not taking them back. None joins behind one that looked for users. */
 static bool open[HOST_PCI_FUNCTIONS];
 

@@ -11,8 +11,12 @@
 struct pci_stand_ins {
 	unsigned count;
 	struct pci_stand_in {
-		u8 bus, devfn;
-		u32 id, class_revision, header, subsystem;
+		u8 bus;
+		u8 devfn;
+		u32 id;
+		u32 class_revision;
+		u32 header;
+		u32 subsystem;
 	} of[VM_PCI_FUNCTIONS + 1];
 };
 

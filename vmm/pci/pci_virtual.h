@@ -13,7 +13,8 @@ struct vcpu;
 struct vm;
 
 #define PCI_VIRTUAL_BAR_SIZE 0x4000u
-#define PCI_VIRTUAL_MSIX 0x3000u /* from here on the BAR is not the device's: the MSI-X table, pending bits */
+/* from here on the BAR is not the device's: the MSI-X table, pending bits */
+#define PCI_VIRTUAL_MSIX 0x3000u
 #define PCI_VIRTUAL_VECTORS 8u
 #define PCI_VIRTUAL_MAX 12u /* functions of a VM */
 
@@ -21,26 +22,37 @@ struct vm;
  * A capability of a table: its ID, its dwords, of which the first holds what stands in bits 31:16; window: one by which
  * configuration space reaches the BAR: the dwords 2, 3 and 4 are offset, length and data (virtio 1.2, 4.1.4.9).
  */
-struct pci_virtual_cap { u8 id, dwords; bool window; u32 dword[5]; };
+struct pci_virtual_cap { u8 id; u8 dwords; bool window; u32 dword[5]; };
 
 struct pci_virtual {
 	/* The device's, before pci_virtual_add(). */
-	u32 device_id, class_code; /* of vendor 0x1af4 */
+	/* of vendor 0x1af4 */
+	u32 device_id;
+	u32 class_code;
 	const struct pci_virtual_cap *caps; /* ended by ID 0; MSI-X comes before them */
 	/* Registers: aligned accesses of 1, 2 or 4 bytes below PCI_VIRTUAL_MSIX, on a vCPU's CPU, with the lock held. */
 	u32 (*read)(struct pci_virtual *f, u32 offset, unsigned size);
 	void (*write)(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size, u32 value);
-	void (*go_on)(struct pci_virtual *f, struct vcpu *vcpu); /* after pci_virtual_again(), the lock held */
-	bool others; /* CPUs of others write to its guest's memory, with the lock held, while its VM is not paused */
-	struct spinlock *lock; /* guards all that changes of it, and of the device; others may share it. NULL: one of its own */
+	/* after pci_virtual_again(), the lock held */
+	void (*go_on)(struct pci_virtual *f, struct vcpu *vcpu);
+	/* CPUs of others write to its guest's memory, with the lock held, while its VM is not paused */
+	bool others;
+	/* guards all that changes of it, and of the device; others may share it. NULL: one of its own */
+	struct spinlock *lock;
 	/* pci_virtual.c's, from there on. */
 	struct vm *vm;
 	struct pci_virtual *next; /* with the index before its own */
 	u64 bar;                  /* where it is at first */
-	unsigned index, window;   /* devices on the bus are numbered by that; where a capability is that is a window */
+	/* devices on the bus are numbered by that; where a capability is that is a window */
+	unsigned index;
+	unsigned window;
+
 	struct spinlock own_lock;
 	/* MSI-X: pending bits by vector; by vector address, upper address, data, control. */
-	u32 config[PCI_STANDARD_END / 4], writable[PCI_STANDARD_END / 4], pending, table[PCI_VIRTUAL_VECTORS][4];
+	u32 config[PCI_STANDARD_END / 4];
+	u32 writable[PCI_STANDARD_END / 4];
+	u32 pending;
+	u32 table[PCI_VIRTUAL_VECTORS][4];
 };
 
 /* The VM has this function, from create() of its device until the VM's end. 0 or -errno, printed. */

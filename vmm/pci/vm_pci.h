@@ -17,7 +17,8 @@ struct vm;
 /* A line interrupt of the machine's. */
 struct vm_pci_line {
 	struct vm *vm;
-	unsigned gsi;        /* the guest's; lines share one where there are more of them, as on a bus */
+	/* the guest's; lines share one where there are more of them, as on a bus */
+	unsigned gsi;
 	struct host_intx at; /* the host's */
 };
 
@@ -44,7 +45,8 @@ struct vm_pci {
 	/* Only in images with IOMMU. */
 	unsigned attached;        /* so many of them are, from the first on */
 	bool stuck;               /* one could not be detached */
-	u64 silent;               /* a bit for each function that shall send nothing any more; atomic */
+	/* a bit for each function that shall send nothing any more; atomic */
+	u64 silent;
 	struct host_iommu_user user;
 	bool told; /* that functions wait for their guest to confirm its DMA windows */
 };

@@ -20,7 +20,10 @@ int place_vm(struct vm *vm);
 
 /* What a VM would get now; nothing is taken. */
 struct place_trial {
-	unsigned cpus, nodes; /* nodes: with memory for it */
+	/* nodes: with memory for it */
+	unsigned cpus;
+	unsigned nodes;
+
 	u64 memory;
 };
 

@@ -29,17 +29,21 @@ struct plan_cpu {
 
 /* Free memory [start, end) on one node; sorted by address, no overlap. */
 struct plan_piece {
-	u64 start, end;
+	u64 start;
+	u64 end;
 	unsigned node;
 };
 
 /* The machine as it is now. Too big for a stack. */
 struct plan_host {
-	unsigned nr_cpus, nr_nodes, nr_pieces;
+	unsigned nr_cpus;
+	unsigned nr_nodes;
+	unsigned nr_pieces;
 	unsigned smt_shift; /* APIC ID bits that tell the threads of a core apart */
 	unsigned phys_bits; /* of guest-physical addresses */
 	bool leaf_1g;       /* second-level tables have 1 GiB leaves */
-	u64 node_memory[PLAN_NODES]; /* bytes for guests when the machine was idle; 0: a node without memory */
+	/* bytes for guests when the machine was idle; 0: a node without memory */
+	u64 node_memory[PLAN_NODES];
 	u8 distance[PLAN_NODES][PLAN_NODES]; /* as in the SLIT */
 	struct plan_cpu cpu[PLAN_CPUS];
 	struct plan_piece piece[PLAN_PIECES];
@@ -66,7 +70,10 @@ static inline bool plan_for_devices(const struct vm_config *c)
 }
 
 struct plan_extent {
-	u64 base, size; /* multiples of 2 MiB */
+	/* multiples of 2 MiB */
+	u64 base;
+	u64 size;
+
 	unsigned node;
 };
 

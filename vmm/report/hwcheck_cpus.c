@@ -9,7 +9,8 @@
 
 #define MSR_MPERF 0xe7
 #define MSR_APERF 0xe8
-#define MSR_TURBO_RATIO_LIMIT 0x1ad /* Intel's: bits 7:0, the highest of one busy core, by 100 MHz */
+/* Intel's: bits 7:0, the highest of one busy core, by 100 MHz */
+#define MSR_TURBO_RATIO_LIMIT 0x1ad
 #define MTRRCAP_FIXED BIT(8)
 #define BUSY_MS 1000
 #define ANSWER_MS 1000

@@ -17,18 +17,24 @@
 #define ENTRIES 640
 #define ANSWER_MS 1000
 
+/* clang-format off */
 static const u32 msrs[] = {
-	MSR_PLATFORM_ID, MSR_FEATURE_CONTROL, MSR_BIOS_SIGN_ID, 0xce /* PLATFORM_INFO */, 0xcf /* CORE_CAPABILITIES */,
-	MSR_MTRRCAP, MSR_ARCH_CAPABILITIES, MSR_MCG_CAP, MSR_MISC_ENABLE, MSR_PAT, MSR_MTRR_DEF_TYPE,
+	MSR_PLATFORM_ID, MSR_FEATURE_CONTROL, MSR_BIOS_SIGN_ID, 0xce /* PLATFORM_INFO */,
+	0xcf /* CORE_CAPABILITIES */,
+	MSR_MTRRCAP, MSR_ARCH_CAPABILITIES, MSR_MCG_CAP, MSR_MISC_ENABLE, MSR_PAT,
+	MSR_MTRR_DEF_TYPE,
 	/* The capabilities of VT-x. */
-	0x480, 0x481, 0x482, 0x483, 0x484, 0x485, 0x486, 0x487, 0x488, 0x489, 0x48a, 0x48b, 0x48c, 0x48d, 0x48e, 0x48f, 0x490,
+	0x480, 0x481, 0x482, 0x483, 0x484, 0x485, 0x486, 0x487, 0x488, 0x489, 0x48a, 0x48b, 0x48c,
+	0x48d, 0x48e, 0x48f, 0x490,
 	0x491, 0x492, 0x493,
 	MSR_EFER, MSR_AMD_SYSCFG, 0xc0010015 /* HWCR */, MSR_AMD_VM_CR,
 };
+/* clang-format on */
 
 /* CPUID's answer: a subleaf that has no entry is as the one before. Or an MSR: its value in EAX and EBX; ECX 1: it is absent. */
 struct entry {
-	u32 leaf, subleaf;
+	u32 leaf;
+	u32 subleaf;
 	struct cpuid_regs regs;
 };
 

@@ -12,7 +12,8 @@ struct hwcheck_watch {
 	unsigned gaps;     /* longer than HWCHECK_GAP_NS */
 	u64 lost_us;       /* in all of them */
 	u64 longest_us;
-	bool counts_smis;  /* the CPU does: MSR_SMI_COUNT, SDM vol. 4, table 2-2; Nehalem and later */
+	/* the CPU does: MSR_SMI_COUNT, SDM vol. 4, table 2-2; Nehalem and later */
+	bool counts_smis;
 	u32 smis;
 };
 

@@ -7,16 +7,23 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
+/* clang-format off */
 static const char *const reason_name[VMEXIT_REASONS] = {
 	[VMEXIT_EXTINT] = "extint", [VMEXIT_NMI] = "nmi", [VMEXIT_IRQ_WINDOW] = "irq-window",
-	[VMEXIT_NMI_WINDOW] = "nmi-window", [VMEXIT_EXCEPTION] = "exception", [VMEXIT_CPUID] = "cpuid",
-	[VMEXIT_HLT] = "hlt", [VMEXIT_IO] = "io", [VMEXIT_RDMSR] = "rdmsr", [VMEXIT_WRMSR] = "wrmsr",
-	[VMEXIT_CR] = "cr", [VMEXIT_STAGE2] = "stage2", [VMEXIT_HYPERCALL] = "hypercall", [VMEXIT_XSETBV] = "xsetbv",
+	[VMEXIT_NMI_WINDOW] = "nmi-window", [VMEXIT_EXCEPTION] = "exception",
+	[VMEXIT_CPUID] = "cpuid",
+	[VMEXIT_HLT] = "hlt", [VMEXIT_IO] = "io", [VMEXIT_RDMSR] = "rdmsr",
+	[VMEXIT_WRMSR] = "wrmsr",
+	[VMEXIT_CR] = "cr", [VMEXIT_STAGE2] = "stage2", [VMEXIT_HYPERCALL] = "hypercall",
+	[VMEXIT_XSETBV] = "xsetbv",
 	[VMEXIT_WBINVD] = "wbinvd", [VMEXIT_VIRT_INSN] = "virt-insn", [VMEXIT_MWAIT] = "mwait",
-	[VMEXIT_RDPMC] = "rdpmc", [VMEXIT_TASK_SWITCH] = "task-switch", [VMEXIT_TRIPLE_FAULT] = "triple-fault",
-	[VMEXIT_DR] = "dr", [VMEXIT_INIT] = "init", [VMEXIT_ENTRY_FAILED] = "entry-failed", [VMEXIT_UNKNOWN] = "unknown",
+	[VMEXIT_RDPMC] = "rdpmc", [VMEXIT_TASK_SWITCH] = "task-switch",
+	[VMEXIT_TRIPLE_FAULT] = "triple-fault",
+	[VMEXIT_DR] = "dr", [VMEXIT_INIT] = "init", [VMEXIT_ENTRY_FAILED] = "entry-failed",
+	[VMEXIT_UNKNOWN] = "unknown",
 	[VMEXIT_BUS_LOCK] = "bus-lock", [VMEXIT_KICKED] = "kicked",
 };
+/* clang-format on */
 
 const char *vmexit_name(enum vmexit_reason reason)
 {

@@ -18,8 +18,11 @@ struct vcpu;
 
 /* Exits of one reason; TSC ticks from the exit until it was handled, of those that were timed. */
 struct exit_stat {
-	u64 count, timed;
-	u64 ticks, min, max;
+	u64 count;
+	u64 timed;
+	u64 ticks;
+	u64 min;
+	u64 max;
 };
 
 /* Counters; without CONFIG_TELEMETRY they stay 0. */

@@ -46,10 +46,13 @@ struct idt_pointer {
 
 /* As the CPU's IDT (SDM vol. 3, figure 6-8), but for where its gates lead. */
 struct gate {
-	u16 offset_low, selector;
-	u8 ist, attr;
+	u16 offset_low;
+	u16 selector;
+	u8 ist;
+	u8 attr;
 	u16 offset_mid;
-	u32 offset_high, reserved;
+	u32 offset_high;
+	u32 reserved;
 } __packed;
 static_assert(sizeof(struct gate) == 16, "SDM vol. 3, figure 6-8");
 
@@ -58,7 +61,8 @@ static void lead(struct gate *g, const u8 *to)
 	u64 entry = (u64)to;
 
 	g->offset_low = (u16)entry;
-	g->ist = 0; /* a machine check may meet the stub of vector 18: not from the top of the same stack again */
+	/* a machine check may meet the stub of vector 18: not from the top of the same stack again */
+	g->ist = 0;
 	g->offset_mid = (u16)(entry >> 16);
 	g->offset_high = (u32)(entry >> 32);
 }
@@ -124,7 +128,8 @@ void apic_give(u32 lint[2])
 		lint[i] = (u32)rdmsr(X2_LVT_LINT0 + i) & ~LVT_STATUS;
 	start = rdtsc();
 	apic_timer_stop();
-	wrmsr(X2_LVT_TIMER, LVT_MASKED); /* first: with a TSC deadline a write of the count is ignored (11.5.4.1) */
+	/* first: with a TSC deadline a write of the count is ignored (11.5.4.1) */
+	wrmsr(X2_LVT_TIMER, LVT_MASKED);
 	wrmsr(X2_TIMER_INITIAL, 0);
 	wrmsr(X2_TIMER_DIVIDE, 0);
 	while (rdtsc() - start < apic_tsc_khz * ARRIVAL_US / 1000)

@@ -24,7 +24,8 @@ struct tss {
 	u64 reserved1;
 	u64 ist[7];
 	u64 reserved2;
-	u16 reserved3, iomap_base;
+	u16 reserved3;
+	u16 iomap_base;
 } __packed;
 static_assert(sizeof(struct tss) == 104, "SDM vol. 3, figure 8-11");
 static_assert(offsetof(struct tss, ist) == 36, "SDM vol. 3, figure 8-11");

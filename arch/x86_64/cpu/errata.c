@@ -16,7 +16,10 @@ enum stibp { ANY, WITH, WITHOUT };
 
 /* A bit of AMD's that is to be set on each CPU of these models. */
 static const struct {
-	u8 family, first, last; /* models */
+	/* models */
+	u8 family;
+	u8 first;
+	u8 last;
 	u8 stibp;               /* enum stibp */
 	u32 msr;
 	u64 bit;
@@ -36,18 +39,29 @@ static const struct {
  * Intel's family 6 whose TSC deadline timer may not fire before this microcode: the specification updates' "TSC Deadline Not
  * Armed While in APIC Legacy Mode" and the like, by model and steppings as Linux has them (apic.c, deadline_match, 6.1.192).
  */
+/* clang-format off */
 static const struct {
-	u8 model, first, last; /* steppings */
+	/* steppings */
+	u8 model;
+	u8 first;
+	u8 last;
+
 	u32 good;
 } deadlines[] = {
-	{ 0x3f, 2, 2, 0x3a }, { 0x3f, 4, 4, 0x0f },                               /* Haswell-EP, -EX */
+	/* Haswell-EP, -EX */
+	{ 0x3f, 2, 2, 0x3a }, { 0x3f, 4, 4, 0x0f },
 	{ 0x3c, 0, 15, 0x22 }, { 0x45, 0, 15, 0x20 }, { 0x46, 0, 15, 0x17 },      /* Haswell */
-	{ 0x4f, 0, 15, 0x0b000020 },                                              /* Broadwell-EP, -EX */
-	{ 0x56, 2, 2, 0x11 }, { 0x56, 3, 3, 0x0700000e }, { 0x56, 4, 4, 0x0f00000c }, { 0x56, 5, 5, 0x0e000003 }, /* -DE */
+	/* Broadwell-EP, -EX */
+	{ 0x4f, 0, 15, 0x0b000020 },
+	/* -DE */
+	{ 0x56, 2, 2, 0x11 }, { 0x56, 3, 3, 0x0700000e }, { 0x56, 4, 4, 0x0f00000c },
+	{ 0x56, 5, 5, 0x0e000003 },
 	{ 0x3d, 0, 15, 0x25 }, { 0x47, 0, 15, 0x17 },                             /* Broadwell */
 	{ 0x55, 3, 3, 0x01000136 }, { 0x55, 4, 4, 0x02000014 },                   /* Skylake-SP */
-	{ 0x4e, 0, 15, 0xb2 }, { 0x5e, 0, 15, 0xb2 }, { 0x8e, 0, 15, 0x52 }, { 0x9e, 0, 15, 0x52 }, /* Skylake, Kaby Lake */
+	/* Skylake, Kaby Lake */
+	{ 0x4e, 0, 15, 0xb2 }, { 0x5e, 0, 15, 0xb2 }, { 0x8e, 0, 15, 0x52 }, { 0x9e, 0, 15, 0x52 },
 };
+/* clang-format on */
 
 /* A register that is not there or refuses belongs to what is below, whatever CPUID says. */
 static void set(u32 msr, u64 bits)

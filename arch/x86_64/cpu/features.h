@@ -40,12 +40,25 @@ static inline u32 cpu_model(u32 eax)
 
 struct cpu_features {
 	enum cpu_vendor vendor; /* Hygon counts as AMD */
-	u32 family, model, stepping;
+	u32 family;
+	u32 model;
+	u32 stepping;
 	char brand[49];         /* "" when the CPU does not say */
-	u32 max_basic, max_ext; /* highest leaves */
+	/* highest leaves */
+	u32 max_basic;
+	u32 max_ext;
+
 	u8 phys_bits;
-	bool nx, page_1g, xsave, smep, smap, umip;
-	bool x2apic, tsc_deadline, tsc_adjust, invariant_tsc;
+	bool nx;
+	bool page_1g;
+	bool xsave;
+	bool smep;
+	bool smap;
+	bool umip;
+	bool x2apic;
+	bool tsc_deadline;
+	bool tsc_adjust;
+	bool invariant_tsc;
 	bool arat;              /* the APIC timer runs in deep C-states */
 	bool mwait;
 	u32 mwait_hint;         /* EAX of the deepest C-state that CPUID 5 enumerates */

@@ -13,7 +13,8 @@ struct xsave_area {
 	u8 unused[22];
 	u32 mxcsr;
 	u8 rest[484];
-	u64 xstate_bv, xcomp_bv;
+	u64 xstate_bv;
+	u64 xcomp_bv;
 	u8 reserved[48];
 } __aligned(64);
 static_assert(sizeof(struct xsave_area) == 576, "SDM vol. 1, 13.4");

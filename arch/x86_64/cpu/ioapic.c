@@ -22,7 +22,8 @@
 
 static struct ioapic {
 	volatile u8 *regs;
-	u32 gsi_base, inputs;
+	u32 gsi_base;
+	u32 inputs;
 } ioapics[IOAPIC_MAX];
 static unsigned nr_ioapics;
 static struct spinlock lock; /* guards the pairs of select and window register */

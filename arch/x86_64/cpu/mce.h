@@ -10,7 +10,8 @@
 
 struct mce_kind {
 	bool ser;           /* MCG_CAP_SER */
-	bool succor;        /* AMD: poison is told as errors that software recovers from (CPUID 80000007h EBX 1) */
+	/* AMD: poison is told as errors that software recovers from (CPUID 80000007h EBX 1) */
+	bool succor;
 	bool overflow;      /* AMD: lost errors were no worse (EBX 0) */
 	bool smca;          /* AMD: banks by their own MSRs (EBX 3) */
 };
@@ -20,9 +21,11 @@ enum mce_reg { MCE_CTL, MCE_STATUS, MCE_ADDR, MCE_MISC };
 enum mce_verdict {
 	MCE_NONE,           /* no error, or another CPU's: stays as it is */
 	MCE_CORRECTED,      /* nothing is lost */
-	MCE_LOST,           /* memory is lost that nobody has used since: the page must not be used again */
+	/* memory is lost that nobody has used since: the page must not be used again */
+	MCE_LOST,
 	MCE_USED,           /* lost memory was used by what this CPU ran: that must not go on */
-	MCE_USED_BY_CORE,   /* the same, and more of it, of which nothing is known, by threads of this CPU's core */
+	/* the same, and more of it, of which nothing is known, by threads of this CPU's core */
+	MCE_USED_BY_CORE,
 	MCE_FATAL,          /* nothing can be trusted any more */
 };
 

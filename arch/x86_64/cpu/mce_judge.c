@@ -6,7 +6,8 @@
 #define MISC_PHYSICAL 2
 #define MISC_LSB(misc) ((misc) & 0x3f)    /* of what the address tells */
 /* The two that are defined to be recovered from where they are met (SDM vol. 3, 16.9.3.2): both are told by banks of the core. */
-#define CODE(status) ((status) & 0xefff)  /* but for the bit that says that corrected ones are filtered */
+/* but for the bit that says that corrected ones are filtered */
+#define CODE(status) ((status) & 0xefff)
 #define CODE_DATA_LOAD 0x134
 #define CODE_INSTRUCTION_FETCH 0x150
 

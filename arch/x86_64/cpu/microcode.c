@@ -7,7 +7,8 @@
 #define AMD_MAGIC 0x00414d44
 #define AMD_EQUIVALENCE 0 /* types of sections */
 #define AMD_PATCH 1
-#define AMD_CHIPSET 16    /* offsets in a patch's header: two chipset devices that it is for alone, */
+/* offsets in a patch's header: two chipset devices that it is for alone, */
+#define AMD_CHIPSET 16
 #define AMD_CPU 24        /* the number of the equivalence table, 16 bits */
 #define AMD_HEADER 64
 
@@ -44,7 +45,16 @@ static void take(const struct microcode_cpu *cpu, const u8 *start, size_t size, 
 /* ---- Intel ---------------------------------------------------------------------- */
 
 struct intel_header {
-	u32 version, revision, date, signature, checksum, loader, platforms, data_size, total_size, reserved[3];
+	u32 version;
+	u32 revision;
+	u32 date;
+	u32 signature;
+	u32 checksum;
+	u32 loader;
+	u32 platforms;
+	u32 data_size;
+	u32 total_size;
+	u32 reserved[3];
 };
 static_assert(sizeof(struct intel_header) == MICROCODE_HEADER, "SDM vol. 3, table 10-7");
 

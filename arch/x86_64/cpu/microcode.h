@@ -15,7 +15,8 @@ struct microcode_cpu {
 };
 
 struct microcode {
-	const u8 *start; /* Intel: of the update, header and all; AMD: of the patch; NULL: none for this CPU */
+	/* Intel: of the update, header and all; AMD: of the patch; NULL: none for this CPU */
+	const u8 *start;
 	size_t size;
 	u32 revision;
 };

@@ -58,18 +58,23 @@ const char *mitigation_name(u32 flags)
 	return "";
 }
 
+/* clang-format off */
 static const char *const bug_names[CPU_BUGS] = {
-	"spectre_v2", "bhi", "retbleed", "spec_rstack_overflow", "indirect_target_selection", "mds", "tsx_async_abort",
-	"mmio_stale_data", "reg_file_data_sampling", "tsa", "l1tf", "gather_data_sampling", "srbds", "itlb_multihit", "zenbleed",
+	"spectre_v2", "bhi", "retbleed", "spec_rstack_overflow", "indirect_target_selection", "mds",
+	"tsx_async_abort",
+	"mmio_stale_data", "reg_file_data_sampling", "tsa", "l1tf", "gather_data_sampling", "srbds",
+	"itlb_multihit", "zenbleed",
 	"div0", "smt_rsb",
 };
+/* clang-format on */
 
 /* Not against the core's other thread, while that runs the guest. */
 #define SMT_BUGS (B(MDS) | B(TAA) | B(MMIO) | B(TSA) | B(L1TF) | B(DIV0))
 
 /* What is done against a bug: the first of which all flags are set. */
 static const struct {
-	u32 bugs, flags;
+	u32 bugs;
+	u32 flags;
 	const char *how;
 } ways[] = {
 	{ B(SPECTRE_V2) | B(RETBLEED), MIT_SPEC_CTRL | MIT_EIBRS, "Enhanced IBRS" },

@@ -28,7 +28,8 @@
 #define SPEC_CTRL_BHI_DIS_S BIT(10)
 
 /* What a model is listed for: bugs that it has, or that it has not; beside enum cpu_bug: */
-#define PBRSB CPU_BUGS    /* the entry below the return stack's top is used after an exit, in spite of IBRS_ALL */
+/* the entry below the return stack's top is used after an exit, in spite of IBRS_ALL */
+#define PBRSB CPU_BUGS
 #define ATOM_ONLY 31      /* of a hybrid CPU: only its small cores are */
 #define B(bug) BIT(BUG_##bug)
 #define ANY_STEPPING 15
@@ -45,10 +46,18 @@
  * reaches from a guest into the host.
  */
 static const struct row {
-	u8 vendor, family, first, last, stepping; /* models; the highest stepping */
-	u32 has, has_not;
+	/* models; the highest stepping */
+	u8 vendor;
+	u8 family;
+	u8 first;
+	u8 last;
+	u8 stepping;
+
+	u32 has;
+	u32 has_not;
 } rows[] = {
-	{ CPU_INTEL, 6, 0x1c, 0x1c, ANY_STEPPING, 0, ~0u },             /* Bonnell and Saltwell do not speculate */
+	/* Bonnell and Saltwell do not speculate */
+	{ CPU_INTEL, 6, 0x1c, 0x1c, ANY_STEPPING, 0, ~0u },
 	{ CPU_INTEL, 6, 0x26, 0x27, ANY_STEPPING, 0, ~0u },
 	{ CPU_INTEL, 6, 0x35, 0x36, ANY_STEPPING, 0, ~0u },
 	{ CPU_INTEL, 6, 0x37, 0x37, ANY_STEPPING, 0, SILVERMONT },      /* Silvermont, Airmont */
@@ -61,7 +70,8 @@ static const struct row {
 	{ CPU_INTEL, 6, 0x4e, 0x4e, ANY_STEPPING, SKYLAKE | B(SRBDS), 0 },
 	{ CPU_INTEL, 6, 0x4f, 0x4f, ANY_STEPPING, B(MMIO), 0 },         /* Broadwell servers */
 	{ CPU_INTEL, 6, 0x55, 0x55, 5, SKYLAKE, 0 },                    /* Skylake servers */
-	{ CPU_INTEL, 6, 0x55, 0x55, ANY_STEPPING, SKYLAKE | B(ITS), 0 }, /* Cascade Lake, Cooper Lake */
+	/* Cascade Lake, Cooper Lake */
+	{ CPU_INTEL, 6, 0x55, 0x55, ANY_STEPPING, SKYLAKE | B(ITS), 0 },
 	{ CPU_INTEL, 6, 0x56, 0x56, ANY_STEPPING, B(MMIO), 0 },
 	{ CPU_INTEL, 6, 0x57, 0x57, ANY_STEPPING, 0, SILVERMONT },      /* Xeon Phi */
 	{ CPU_INTEL, 6, 0x5a, 0x5a, ANY_STEPPING, 0, SILVERMONT },
@@ -75,13 +85,17 @@ static const struct row {
 	{ CPU_INTEL, 6, 0x7a, 0x7a, ANY_STEPPING, B(RFDS), GOLDMONT | BIT(PBRSB) },
 	{ CPU_INTEL, 6, 0x7e, 0x7e, ANY_STEPPING, SKYLAKE | B(SRBDS), 0 }, /* Ice Lake */
 	{ CPU_INTEL, 6, 0x85, 0x85, ANY_STEPPING, 0, SILVERMONT },
-	{ CPU_INTEL, 6, 0x86, 0x86, ANY_STEPPING, B(MMIO) | B(RFDS), B(ITLB) | BIT(PBRSB) }, /* Tremont */
-	{ CPU_INTEL, 6, 0x8a, 0x8a, ANY_STEPPING, B(MMIO) | B(RETBLEED) | B(SRBDS), 0 }, /* Lakefield */
+	/* Tremont */
+	{ CPU_INTEL, 6, 0x86, 0x86, ANY_STEPPING, B(MMIO) | B(RFDS), B(ITLB) | BIT(PBRSB) },
+	/* Lakefield */
+	{ CPU_INTEL, 6, 0x8a, 0x8a, ANY_STEPPING, B(MMIO) | B(RETBLEED) | B(SRBDS), 0 },
 	{ CPU_INTEL, 6, 0x8c, 0x8d, ANY_STEPPING, B(GDS), B(MMIO) },    /* Tiger Lake */
-	{ CPU_INTEL, 6, 0x8e, 0x8e, 11, SKYLAKE | B(SRBDS), 0 },        /* Kaby Lake and its successors */
+	/* Kaby Lake and its successors */
+	{ CPU_INTEL, 6, 0x8e, 0x8e, 11, SKYLAKE | B(SRBDS), 0 },
 	{ CPU_INTEL, 6, 0x8e, 0x8e, ANY_STEPPING, COMET_LAKE, 0 },
 	{ CPU_INTEL, 6, 0x96, 0x96, ANY_STEPPING, B(MMIO) | B(RFDS) | B(SRBDS), BIT(PBRSB) },
-	{ CPU_INTEL, 6, 0x97, 0x97, ANY_STEPPING, B(RFDS) | BIT(ATOM_ONLY), B(MMIO) }, /* Alder Lake */
+	/* Alder Lake */
+	{ CPU_INTEL, 6, 0x97, 0x97, ANY_STEPPING, B(RFDS) | BIT(ATOM_ONLY), B(MMIO) },
 	{ CPU_INTEL, 6, 0x9a, 0x9a, ANY_STEPPING, B(RFDS), B(MMIO) },
 	{ CPU_INTEL, 6, 0x9c, 0x9c, ANY_STEPPING, B(MMIO) | B(RFDS) | B(SRBDS), BIT(PBRSB) },
 	{ CPU_INTEL, 6, 0x9e, 0x9e, 12, SKYLAKE | B(SRBDS), 0 },
@@ -102,7 +116,8 @@ static const struct row {
 	{ CPU_AMD, 0x17, 0, 0x2f, ANY_STEPPING, ZEN | B(DIV0), AMD_NOT }, /* Zen */
 	{ CPU_AMD, 0x17, 0x50, 0x5f, ANY_STEPPING, ZEN | B(DIV0), AMD_NOT },
 	{ CPU_AMD, 0x17, 0, 0xff, ANY_STEPPING, ZEN, AMD_NOT },
-	{ CPU_AMD, 0x18, 0, 0xff, ANY_STEPPING, ZEN | B(DIV0), AMD_NOT }, /* Hygon's, which are Zen */
+	/* Hygon's, which are Zen */
+	{ CPU_AMD, 0x18, 0, 0xff, ANY_STEPPING, ZEN | B(DIV0), AMD_NOT },
 	{ CPU_AMD, 0x19, 0, 0xff, ANY_STEPPING, B(SRSO) | B(TSA), AMD_NOT },
 	{ CPU_AMD, 0x1a, 0, 0xff, ANY_STEPPING, B(SRSO), AMD_NOT },
 	{ CPU_OTHER, 7, 0, 0xff, ANY_STEPPING, 0, B(SPECTRE_V2) | B(MMIO) }, /* Zhaoxin */
@@ -122,8 +137,13 @@ static const u32 good_microcode[] = {
 struct facts {
 	enum cpu_vendor vendor;
 	u32 family;
-	struct cpuid_regs l1, l7, l7_2, e8, e21;
-	bool virt_spec_ctrl; /* VMRUN and #VMEXIT switch IA32_SPEC_CTRL, with the host's bits on in the guest, too */
+	struct cpuid_regs l1;
+	struct cpuid_regs l7;
+	struct cpuid_regs l7_2;
+	struct cpuid_regs e8;
+	struct cpuid_regs e21;
+	/* VMRUN and #VMEXIT switch IA32_SPEC_CTRL, with the host's bits on in the guest, too */
+	bool virt_spec_ctrl;
 	bool atom;           /* a hybrid CPU's small core */
 	u64 caps;
 };
@@ -202,13 +222,18 @@ static u32 affected(const struct mitigation_input *in, const struct facts *f, bo
 		{ B(L1TF), f->caps & (RDCL_NO | SKIP_L1DFL_VMENTRY) },
 		{ B(ITLB), f->caps & PSCHANGE_MC_NO },
 		{ B(MMIO), (f->caps & MMIO_NO) == MMIO_NO },
-		{ B(TAA), f->caps & TAA_NO || !(f->l7.ebx & BIT(11) || f->caps & TSX_CTRL) }, /* RTM */
+		/* RTM */
+		{ B(TAA), f->caps & TAA_NO || !(f->l7.ebx & BIT(11) || f->caps & TSX_CTRL) },
 		{ B(BHI), !intel || f->caps & BHI_NO || !(f->caps & IBRS_ALL) },
 		{ BIT(PBRSB), f->caps & PBRSB_NO || !(f->caps & IBRS_ALL) },
-		{ B(GDS), f->caps & GDS_NO || !(f->l1.ecx & BIT(28)) },                        /* AVX */
-		{ B(SRBDS), !(f->l1.ecx & BIT(30) || f->l7.ebx & BIT(18)) },                   /* RDRAND, RDSEED */
-		{ B(SRSO), f->e21.eax & BIT(29) },                                             /* SRSO_NO */
-		{ B(TSA), (f->e21.ecx & (BIT(1) | BIT(2))) == (BIT(1) | BIT(2)) },             /* TSA_SQ_NO, TSA_L1_NO */
+		/* AVX */
+		{ B(GDS), f->caps & GDS_NO || !(f->l1.ecx & BIT(28)) },
+		/* RDRAND, RDSEED */
+		{ B(SRBDS), !(f->l1.ecx & BIT(30) || f->l7.ebx & BIT(18)) },
+		/* SRSO_NO */
+		{ B(SRSO), f->e21.eax & BIT(29) },
+		/* TSA_SQ_NO, TSA_L1_NO */
+		{ B(TSA), (f->e21.ecx & (BIT(1) | BIT(2))) == (BIT(1) | BIT(2)) },
 		{ B(SMT_RSB), !smt },
 		{ B(ZENBLEED), guest || !(f->l1.ecx & BIT(28)) || good(in->microcode) },
 	};
@@ -273,7 +298,8 @@ static void decide_amd(const struct facts *f, u32 has, struct mitigations *m)
 
 	m->flags |= (auto_ibrs ? MIT_AUTO_IBRS : 0) | (reduce ? MIT_BP_SPEC_REDUCE : 0);
 	if (returns && ibpb)
-		m->flags |= MIT_IBPB_EXIT | (f->e8.ebx & BIT(30) ? 0 : MIT_RSB); /* IBPB_RET: it clears the return stack, too */
+		/* IBPB_RET: it clears the return stack, too */
+		m->flags |= MIT_IBPB_EXIT | (f->e8.ebx & BIT(30) ? 0 : MIT_RSB);
 	else if (!auto_ibrs)
 		m->flags |= MIT_THUNKS | MIT_RSB;
 	/* What a thread that sleeps leaves in its return stack is the other one's: nothing of a guest's. */
@@ -300,7 +326,8 @@ static void decide_data(const struct mitigation_input *in, const struct facts *f
 {
 	bool md_clear = f->l7.edx & BIT(10), l1d_flush = f->l7.edx & BIT(28);
 	const struct {
-		u32 bug, flags;
+		u32 bug;
+		u32 flags;
 		bool can;
 	} rules[] = {
 		{ B(MDS), MIT_VERW, md_clear },

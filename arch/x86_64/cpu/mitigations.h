@@ -26,7 +26,8 @@ struct mitigations {
 	u32 flags;     /* MIT_ */
 	u32 spec_ctrl; /* IA32_SPEC_CTRL in root mode; 0 where the guest's is no matter */
 	u32 affected;  /* BIT(enum cpu_bug) */
-	u32 open;      /* of these, those against which the CPU has nothing: its microcode is too old */
+	/* of these, those against which the CPU has nothing: its microcode is too old */
+	u32 open;
 	u32 can;       /* MIT_ that mitigate= may force on it */
 	u32 done;      /* MIT_ that this image carries out */
 	bool smt;      /* its core has another thread */

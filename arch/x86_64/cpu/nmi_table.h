@@ -18,7 +18,10 @@
 #include <margay/types.h>
 
 struct nmi_region {
-	u64 begin, end; /* end exclusive */
+	/* end exclusive */
+	u64 begin;
+	u64 end;
+
 	u64 resume;
 };
 static_assert(sizeof(struct nmi_region) == 24, "dq begin, end, resume");

@@ -27,7 +27,8 @@
 
 /* A piece of RAM for the direct map. */
 struct phys_range {
-	u64 base, size;
+	u64 base;
+	u64 size;
 };
 
 /* Where the image's first byte (IMAGE_BASE + 2 MiB) was loaded: set first of all, by kernel_start(). */

@@ -28,7 +28,8 @@ enum power_msr {
 #define MISC_ENABLE_EIST BIT(16)
 #define MISC_ENABLE_EIST_LOCK BIT(20)
 #define MISC_ENABLE_TURBO_OFF BIT(38)
-#define OUT_OF_BAND (BIT(8) | BIT(18)) /* P-states are the platform's: by PECI, or by HWP without the system's doing */
+/* P-states are the platform's: by PECI, or by HWP without the system's doing */
+#define OUT_OF_BAND (BIT(8) | BIT(18))
 #define PERF_CTL_TURBO_OFF BIT(32)
 #define HWCR_BOOST_OFF BIT(25)
 #define HWP_WINDOW (0x3ffull << 32)
@@ -38,7 +39,8 @@ struct at {
 	const struct power_cpu *cpu;
 	enum power_policy policy;
 	struct power *out;
-	u32 eax6, ecx6;
+	u32 eax6;
+	u32 ecx6;
 	bool knights; /* Xeon Phi */
 };
 

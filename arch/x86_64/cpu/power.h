@@ -12,8 +12,12 @@
 enum power_policy { POWER_PERFORMANCE, POWER_TURBO, POWER_FIRMWARE };
 
 struct power {
-	u8 way, turbo;     /* enum power_way, enum power_turbo (power.c): by what the clock is chosen, and with turbo or not */
-	u8 lowest, highest; /* that the CPU is told: levels (HWP, CPPC), the ratio twice, or P-states that the platform allows */
+	/* enum power_way, enum power_turbo (power.c): by what the clock is chosen, and with turbo or not */
+	u8 way;
+	u8 turbo;
+	/* that the CPU is told: levels (HWP, CPPC), the ratio twice, or P-states that the platform allows */
+	u8 lowest;
+	u8 highest;
 	u32 failed;        /* the register that could not be read or written; 0: none */
 };
 

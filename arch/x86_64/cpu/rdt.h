@@ -10,16 +10,21 @@
 #include <margay/x86.h>
 
 struct rdt_caps {
-	unsigned level;        /* of the cache that is divided: 3, or 2 where that is the last one that can be */
+	/* of the cache that is divided: 3, or 2 where that is the last one that can be */
+	unsigned level;
 	unsigned ways;         /* parts of it, a bit of a mask each; 0: none can be divided */
 	u32 masks;             /* MSR: the first class' mask */
 	u32 devices;           /* those that devices write into, too */
-	bool cdp[2];           /* L3, L2: code and data could have different masks: to be switched off */
+	/* L3, L2: code and data could have different masks: to be switched off */
+	bool cdp[2];
 	unsigned classes;      /* of service, that all caches have; class 0 is everybody's */
-	unsigned throttle_max; /* Intel: percent that can be held back; 0: memory bandwidth cannot be divided by percents */
-	unsigned limit_bits;   /* AMD: of a limit in RDT_LIMIT_UNITs; 0: it cannot be divided by GB/s */
+	/* Intel: percent that can be held back; 0: memory bandwidth cannot be divided by percents */
+	unsigned throttle_max;
+	/* AMD: of a limit in RDT_LIMIT_UNITs; 0: it cannot be divided by GB/s */
+	unsigned limit_bits;
 	unsigned bandwidth_classes;
-	unsigned id_shift;     /* CPUs whose APIC IDs are the same above this share that cache, or the L3 cache */
+	/* CPUs whose APIC IDs are the same above this share that cache, or the L3 cache */
+	unsigned id_shift;
 	/* Counting by the number of who used it (RMID): */
 	unsigned ids;          /* above 0; 0: nothing is counted */
 	u32 events;            /* BIT(enum rdt_event) */

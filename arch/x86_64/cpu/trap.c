@@ -12,11 +12,13 @@
 
 /* 64-bit interrupt gate (SDM vol. 3, figure 6-8). */
 struct idt_gate {
-	u16 offset_low, selector;
+	u16 offset_low;
+	u16 selector;
 	u8 ist; /* 1-based; 0: stay on the current stack */
 	u8 attr;
 	u16 offset_mid;
-	u32 offset_high, reserved;
+	u32 offset_high;
+	u32 reserved;
 } __packed;
 static_assert(sizeof(struct idt_gate) == 16, "SDM vol. 3, figure 6-8");
 #define GATE_INTERRUPT 0x8e /* present, DPL 0, interrupts off */

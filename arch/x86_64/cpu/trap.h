@@ -10,10 +10,28 @@
 
 /* What a stub of trap.asm leaves on the stack, lowest address first. */
 struct trap_frame {
-	u64 r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax;
+	u64 r15;
+	u64 r14;
+	u64 r13;
+	u64 r12;
+	u64 r11;
+	u64 r10;
+	u64 r9;
+	u64 r8;
+	u64 rbp;
+	u64 rdi;
+	u64 rsi;
+	u64 rdx;
+	u64 rcx;
+	u64 rbx;
+	u64 rax;
 	u64 vector;
 	u64 error; /* 0 where the exception has none */
-	u64 rip, cs, rflags, rsp, ss;
+	u64 rip;
+	u64 cs;
+	u64 rflags;
+	u64 rsp;
+	u64 ss;
 };
 static_assert(sizeof(struct trap_frame) == 22 * 8, "pushes in trap.asm");
 #define SX_INIT 1 /* error code of #SX: an INIT (APM vol. 2, 15.28) */
@@ -24,7 +42,8 @@ static_assert(sizeof(struct trap_frame) == 22 * 8, "pushes in trap.asm");
 #define VECTOR_LAST 0xdf     /* .. from VECTOR_FIRST: of devices (kernel/pci/msi.c) */
 #define VECTOR_TIMER 0xf0
 #define VECTOR_CORRECTED 0xf2 /* errors of the machine that it has corrected */
-#define VECTOR_STRAY 0xf1    /* stands for all from VECTOR_FIRST to 0xef in an image without passthrough */
+/* stands for all from VECTOR_FIRST to 0xef in an image without passthrough */
+#define VECTOR_STRAY 0xf1
 #define VECTOR_SPURIOUS 0xff
 
 /* Runs with interrupts off, on the interrupted stack; the dispatcher sends the EOI afterwards. */

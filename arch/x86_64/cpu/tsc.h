@@ -26,7 +26,9 @@ struct tsc_reference {
 
 /* The reference showed ref at some moment between the TSC values before and after. */
 struct tsc_sample {
-	u64 before, after, ref;
+	u64 before;
+	u64 after;
+	u64 ref;
 };
 
 /* One moment, sampled a few times: each with each of another moment bounds the rate, and the tightest bounds count. */

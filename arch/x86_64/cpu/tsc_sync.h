@@ -10,7 +10,9 @@
 
 /* One exchange: asked here at `asked`, answered there at `there`, the answer seen here at `answered`. */
 struct tsc_exchange {
-	u64 asked, there, answered;
+	u64 asked;
+	u64 there;
+	u64 answered;
 };
 
 /*

@@ -17,7 +17,8 @@ enum amdvi_reg {
 #define AMDVI_FEATURE_XT BIT(2)         /* interrupts to APIC IDs of 32 bits */
 #define AMDVI_FEATURE_IA BIT(6)         /* one command drops all */
 #define AMDVI_FEATURE_GA BIT(7)         /* interrupt entries of 128 bits */
-#define AMDVI_FEATURE_HATS(f) ((f) >> 10 & 3) /* 3: no host page tables; else at least four levels */
+/* 3: no host page tables; else at least four levels */
+#define AMDVI_FEATURE_HATS(f) ((f) >> 10 & 3)
 /* Further ones, 3.4.22: a function's interrupts; 1: 2048. */
 #define AMDVI_FEATURE_INTERRUPTS(f) ((f) >> 8 & 3)
 
@@ -87,7 +88,8 @@ static_assert(AMDVI_TABLE_SIZE == MIB(2), "the device table");
 #define AMDVI_IRTE_HIGH(id, vector) ((u64)(vector) | (u64)((id) >> 24) << 56)
 
 /* Commands, 2.4: two quadwords, the first with the number in bits 63:60. */
-#define AMDVI_WAIT (1ull << 60 | 1 | 4) /* writes the second quadword to the address in it, after all that was under way */
+/* writes the second quadword to the address in it, after all that was under way */
+#define AMDVI_WAIT (1ull << 60 | 1 | 4)
 #define AMDVI_DROP_DEVICE(id) (2ull << 60 | (id))
 #define AMDVI_DROP_PAGES(domain) (3ull << 60 | (u64)(domain) << 32)
 #define AMDVI_ALL_PAGES 0x7ffffffffffff003ull /* second quadword: all sizes, tables too */

@@ -22,34 +22,51 @@ struct iommu_unit {
 	unsigned bits;            /* of an address that a device may use */
 	unsigned domains;         /* their numbers are below that */
 	bool coherent;            /* it sees in the CPUs' caches what has been written to tables */
-	bool snoops;              /* its leaves can have accesses look into the CPUs' caches, whatever the device says */
-	bool keeps_absent;        /* what was mapped is to be flushed, too: it may keep that nothing was there */
+	/* its leaves can have accesses look into the CPUs' caches, whatever the device says */
+	bool snoops;
+	/* what was mapped is to be flushed, too: it may keep that nothing was there */
+	bool keeps_absent;
 	unsigned entries;         /* of interrupts, that a requester ID has; where take() is */
-	bool remaps, remaps_wide, wide; /* interrupts; with APIC IDs of more than 8 bits, too; it does that now */
-	int function;             /* as which it is there, for host_pci_read(); negative: none. AMD-Vi's, as the next */
+	/* interrupts; with APIC IDs of more than 8 bits, too; it does that now */
+	bool remaps;
+	bool remaps_wide;
+	bool wide;
+	/* as which it is there, for host_pci_read(); negative: none. AMD-Vi's, as the next */
+	int function;
 	u8 hints;                 /* IVHD flags */
-	bool nmis;                /* the I/O APIC is below it that sends the host's NMIs: the console's, the alarm's */
+	/* the I/O APIC is below it that sends the host's NMIs: the console's, the alarm's */
+	bool nmis;
 	/* The driver's own. */
 	volatile u8 *regs;
-	u64 cap, *root, *queue, *interrupts, *events;
+	u64 cap;
+	u64 *root;
+	u64 *queue;
+	u64 *interrupts;
+	u64 *events;
 	u8 *counts;
 	bool on;
-	u32 tail, waits;          /* where the queue goes on; how often it was waited for */
+	/* where the queue goes on; how often it was waited for */
+	u32 tail;
+	u32 waits;
 };
 
 struct iommu_fault {
 	u16 bdf;
-	bool write, interrupt;    /* an interrupt is no access to memory */
+	/* an interrupt is no access to memory */
+	bool write;
+	bool interrupt;
 	u64 address;              /* of a page; the number of an interrupt's entry */
 	u8 reason;                /* as the vendor's manual numbers them */
-	unsigned count;           /* it is the function's so many-th; IOMMU_REPORTS: no more of it will come */
+	/* it is the function's so many-th; IOMMU_REPORTS: no more of it will come */
+	unsigned count;
 };
 
 struct iommu_ops {
 	const char *name;
 	bool ivrs; /* the firmware's table that names its units is the IVRS, not the DMAR */
 	const struct stage2_format *format;
-	const struct stage2_format *snooped; /* where all units can do that; NULL: format does it in all */
+	/* where all units can do that; NULL: format does it in all */
+	const struct stage2_format *snooped;
 	/*
 	 * Judges the unit and makes its tables, with all functions blocked. It translates nothing yet: what firmware left on is off
 	 * (release.h). NULL, or as broken.

@@ -6,7 +6,8 @@
 #include "arch/x86_64/iommu/amdvi.h"
 #include "arch/x86_64/iommu/vtd.h"
 
-#define PATIENCE BIT(32) /* ticks of the TSC, whose rate nobody knows yet: a second or more, far more than any command takes */
+/* ticks of the TSC, whose rate nobody knows yet: a second or more, far more than any command takes */
+#define PATIENCE BIT(32)
 
 /* ---- VT-d -------------------------------------------------------------------------------------- */
 

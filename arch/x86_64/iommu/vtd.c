@@ -300,7 +300,8 @@ static const char *vtd_start(struct iommu_unit *u)
 	u->domains = 1u << (4 + 2 * MIN(VTD_CAP_ND(u->cap), 6u));
 	u->max_leaf = !(u->cap & VTD_CAP_2M) ? LEAF_4K : u->cap & VTD_CAP_1G ? LEAF_1G : LEAF_2M;
 	u->coherent = ecap & VTD_ECAP_C;
-	u->keeps_absent = u->cap & (VTD_CAP_CM | VTD_CAP_RWBF); /* or does not see before what was written (6.8) */
+	/* or does not see before what was written (6.8) */
+	u->keeps_absent = u->cap & (VTD_CAP_CM | VTD_CAP_RWBF);
 	u->snoops = ecap & VTD_ECAP_SC;
 	u->remaps = ecap & VTD_ECAP_IR;
 	u->remaps_wide = ecap & VTD_ECAP_EIM;

@@ -55,7 +55,8 @@ enum vtd_reg {
 #define VTD_FRCD_READ BIT(62)
 #define VTD_FRCD_VALID BIT(63)
 #define VTD_FRCD_CLEAR 0x80000000u /* in its last doubleword */
-#define VTD_REASON_INTERRUPT 0x20u /* from here on, 5.1.4.1: an interrupt's, whose entry is in bits 63:48 of the first */
+/* from here on, 5.1.4.1: an interrupt's, whose entry is in bits 63:48 of the first */
+#define VTD_REASON_INTERRUPT 0x20u
 
 /* Root, context and page table entries, 9.1, 9.3, 9.8: two quadwords, but a page table's. */
 #define VTD_PRESENT BIT(0)
@@ -67,7 +68,8 @@ enum vtd_reg {
 #define VTD_R BIT(0)
 #define VTD_W BIT(1)
 #define VTD_LARGE BIT(7)
-#define VTD_SNP BIT(11) /* of a leaf: accesses look into the CPUs' caches, whatever a device says of them */
+/* of a leaf: accesses look into the CPUs' caches, whatever a device says of them */
+#define VTD_SNP BIT(11)
 
 /* An interrupt's entry, 9.10: two quadwords; the second has who may use it. how: as in an I/O APIC's; wide: VTD_IRTA_EIME. */
 #define VTD_IRTE(how) (VTD_PRESENT | ((how) >> 15 & 1) << 4 | ((how) >> 8 & 7) << 5 | ((how) & 0xff) << 16)
@@ -75,8 +77,10 @@ enum vtd_reg {
 #define VTD_IRTE_SOURCE BIT(18) /* all 16 bits of the requester ID below are compared */
 
 /* What names an entry: a message's address, 5.1.5.2, and an I/O APIC's input, 5.1.5.1; bit 15 of its number stays 0. */
-#define VTD_MESSAGE(n, several) (0xfee00010u | (n) << 5 | ((several) ? 8u : 0)) /* several: the data is added to it */
-#define VTD_INPUT(n, entry) ((u64)(n) << 49 | BIT(48) | ((entry) & 0x1f8ff)) /* all but delivery mode and destination stays */
+/* several: the data is added to it */
+#define VTD_MESSAGE(n, several) (0xfee00010u | (n) << 5 | ((several) ? 8u : 0))
+/* all but delivery mode and destination stays */
+#define VTD_INPUT(n, entry) ((u64)(n) << 49 | BIT(48) | ((entry) & 0x1f8ff))
 
 /* Descriptors of the invalidation queue, 6.5.2: two quadwords. */
 #define VTD_QUEUE_SIZE PAGE_SIZE /* ours */
@@ -89,7 +93,8 @@ enum vtd_reg {
 #define VTD_INV_DRAIN 0xc0u
 #define VTD_INV_DOMAIN_SHIFT 16
 #define VTD_INV_ENTRY(n) (0x10u | (u64)(n) << 32)
-#define VTD_WAIT_STATUS 0x20u   /* writes the upper half of the first quadword to the second's address */
+/* writes the upper half of the first quadword to the second's address */
+#define VTD_WAIT_STATUS 0x20u
 #define VTD_WAIT_FENCE 0x40u
 
 /* vtd_tables.c: entries as all units have them, and with VTD_SNP in leaves. */

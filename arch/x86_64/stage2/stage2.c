@@ -5,7 +5,8 @@
 #include "arch/x86_64/stage2/stage2.h"
 
 #define ENTRIES 512
-#define LEVEL_SHIFT(level) (PAGE_SHIFT + 9 * (level)) /* level 0: 4 KiB entries ... 3: the root's 512 GiB */
+/* level 0: 4 KiB entries ... 3: the root's 512 GiB */
+#define LEVEL_SHIFT(level) (PAGE_SHIFT + 9 * (level))
 #define LEVEL_SIZE(level) BIT(LEVEL_SHIFT(level))
 #define GPA_END BIT(48)
 /* Bit 7 marks a leaf above the lowest level in both formats. */

@@ -35,16 +35,20 @@ struct stage2_mem {
 	u64 (*to_hpa)(const void *page);
 	void *(*to_virt)(u64 hpa);
 };
-extern const struct stage2_mem stage2_host_pages; /* host_pages.c: pages of the hypervisor's own, on any node */
+/* host_pages.c: pages of the hypervisor's own, on any node */
+extern const struct stage2_mem stage2_host_pages;
 
 struct stage2 {
 	const struct stage2_format *fmt;
 	const struct stage2_mem *mem;
 	enum stage2_leaf max_leaf;
-	bool small_exec;         /* stage2_map() makes no leaf of more than 4 KiB executable: after stage2_init() */
-	void (*written)(const void *from, size_t size); /* to memory, for who walks nothing else; NULL. After it, too */
+	/* stage2_map() makes no leaf of more than 4 KiB executable: after stage2_init() */
+	bool small_exec;
+	/* to memory, for who walks nothing else; NULL. After it, too */
+	void (*written)(const void *from, size_t size);
 	u64 *root;
-	u64 *retired;            /* tables taken out, linked by their first entry, until stage2_reap() */
+	/* tables taken out, linked by their first entry, until stage2_reap() */
+	u64 *retired;
 	unsigned tables;         /* pages in use, the root and retired ones included */
 	u64 leaves[LEAF_SIZES];  /* mapped leaves by size */
 };

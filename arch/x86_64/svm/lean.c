@@ -179,6 +179,7 @@ int svm_lean_host(struct guest_regs *regs)
 		(void)done(vcpu, v, next, VMEXIT_IO, SVM_EXIT_IOIO);
 	}
 	v->clean = 0; /* devices may have changed more */
-	s->unsettled |= v->tlb_control; /* a new ASID: the next entry's flush is none of the one after it */
+	/* a new ASID: the next entry's flush is none of the one after it */
+	s->unsettled |= v->tlb_control;
 	return lean_must_look(vcpu) ? SVM_DONE : SVM_AGAIN;
 }

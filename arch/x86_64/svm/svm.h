@@ -13,10 +13,12 @@ struct svm_vcpu {
 	struct vmcb *vmcb;
 	u64 vmcb_pa;
 	u64 host_vmcb_pa;    /* of the CPU that it is loaded on */
-	u8 *msrpm, *iopm;
+	u8 *msrpm;
+	u8 *iopm;
 	/* What the guest sees where the VMCB holds something else; reads exit while they differ. */
 	u64 cr0_cache;       /* its CR0.CD and NW: caches stay on */
-	u64 cr4_mce;         /* its CR4.MCE: on, or a machine check would shut the CPU down unseen */
+	/* its CR4.MCE: on, or a machine check would shut the CPU down unseen */
+	u64 cr4_mce;
 	/*
 	 * NMIs without vNMI: blocked from the injection to the end of the IRET,
 	 * which is intercepted and then single-stepped.
@@ -25,14 +27,17 @@ struct svm_vcpu {
 	bool stepping;       /* RFLAGS.TF is ours */
 	bool guest_tf;       /* what it was */
 	bool posted;         /* V_IRQ is an interrupt of the guest, not the request of a window */
-	bool unsettled;      /* the last entry took something along, which is to be forgotten after the exit */
+	/* the last entry took something along, which is to be forgotten after the exit */
+	bool unsettled;
 	u64 next_rip;        /* of the instruction that exited, while svm_lean() deals with it */
 };
 
 /* What the host CPU offers; set by svm_probe(). */
 struct svm_features {
 	u32 nr_asids;
-	bool nrips, decode_assists, bus_lock;
+	bool nrips;
+	bool decode_assists;
+	bool bus_lock;
 };
 extern struct svm_features svm_features;
 

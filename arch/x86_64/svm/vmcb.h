@@ -104,19 +104,27 @@ static_assert(sizeof(struct vmcb_segment) == 16, "APM vol. 2, table B-2");
 
 struct vmcb {
 	/* Control area, offset 0. */
-	u16 intercept_cr_read, intercept_cr_write;
-	u16 intercept_dr_read, intercept_dr_write;
+	u16 intercept_cr_read;
+	u16 intercept_cr_write;
+	u16 intercept_dr_read;
+	u16 intercept_dr_write;
 	u32 intercept_exceptions;
-	u32 intercept_misc1, intercept_misc2, intercept_misc3;
+	u32 intercept_misc1;
+	u32 intercept_misc2;
+	u32 intercept_misc3;
 	u8 reserved1[0x40 - 0x18];
-	u64 iopm_base, msrpm_base;
+	u64 iopm_base;
+	u64 msrpm_base;
 	u64 tsc_offset;
 	u32 asid;
 	u8 tlb_control;
 	u8 reserved2[3];
 	u64 v_intr;
 	u64 int_state;
-	u64 exit_code, exit_info1, exit_info2, exit_int_info;
+	u64 exit_code;
+	u64 exit_info1;
+	u64 exit_info2;
+	u64 exit_int_info;
 	u64 np_control;
 	u8 reserved3[0xa8 - 0x98];
 	u64 event_inj;
@@ -129,21 +137,46 @@ struct vmcb {
 	u8 reserved13[0x400 - 0x122];
 
 	/* State save area, offset 0x400. */
-	struct vmcb_segment es, cs, ss, ds, fs, gs, gdtr, ldtr, idtr, tr;
+	struct vmcb_segment es;
+	struct vmcb_segment cs;
+	struct vmcb_segment ss;
+	struct vmcb_segment ds;
+	struct vmcb_segment fs;
+	struct vmcb_segment gs;
+	struct vmcb_segment gdtr;
+	struct vmcb_segment ldtr;
+	struct vmcb_segment idtr;
+	struct vmcb_segment tr;
 	u8 reserved5[0x4cb - 0x4a0];
 	u8 cpl;
 	u8 reserved6[4];
 	u64 efer;
 	u8 reserved7[0x548 - 0x4d8];
-	u64 cr4, cr3, cr0, dr7, dr6, rflags, rip;
+	u64 cr4;
+	u64 cr3;
+	u64 cr0;
+	u64 dr7;
+	u64 dr6;
+	u64 rflags;
+	u64 rip;
 	u8 reserved8[0x5d8 - 0x580];
 	u64 rsp;
 	u8 reserved9[0x5f8 - 0x5e0];
-	u64 rax, star, lstar, cstar, sfmask, kernel_gs_base, sysenter_cs, sysenter_esp, sysenter_eip, cr2;
+	u64 rax;
+	u64 star;
+	u64 lstar;
+	u64 cstar;
+	u64 sfmask;
+	u64 kernel_gs_base;
+	u64 sysenter_cs;
+	u64 sysenter_esp;
+	u64 sysenter_eip;
+	u64 cr2;
 	u8 reserved10[0x668 - 0x648];
 	u64 g_pat;
 	u8 reserved11[0x6e0 - 0x670];
-	u64 spec_ctrl; /* the guest's SPEC_CTRL, on CPUs that keep it apart: CPUID 8000000Ah EDX bit 20 */
+	/* the guest's SPEC_CTRL, on CPUs that keep it apart: CPUID 8000000Ah EDX bit 20 */
+	u64 spec_ctrl;
 	u8 reserved12[0x1000 - 0x6e8];
 } __aligned(4096);
 static_assert(sizeof(struct vmcb) == 4096, "APM vol. 2, 15.5.1");

@@ -201,7 +201,8 @@ static const u8 simple[VMX_EXIT_TDCALL + 1] = {
 	[VMX_EXIT_INVVPID] = VMEXIT_VIRT_INSN + 1,
 	[VMX_EXIT_WBINVD] = VMEXIT_WBINVD + 1,
 	[VMX_EXIT_XSETBV] = VMEXIT_XSETBV + 1,
-	[VMX_EXIT_SEAMCALL] = VMEXIT_VIRT_INSN + 1, /* these two of any ring, and without a control */
+	/* these two of any ring, and without a control */
+	[VMX_EXIT_SEAMCALL] = VMEXIT_VIRT_INSN + 1,
 	[VMX_EXIT_TDCALL] = VMEXIT_VIRT_INSN + 1,
 };
 

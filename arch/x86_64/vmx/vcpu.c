@@ -18,7 +18,8 @@
 /* SDM vol. 3, 31.3: operands of INVEPT and INVVPID. */
 enum { INVEPT_SINGLE = 1, INVEPT_ALL = 2, INVVPID_SINGLE = 1 };
 struct inv_descriptor {
-	u64 first, second;
+	u64 first;
+	u64 second;
 };
 
 int vmx_vcpu_create(struct vcpu *vcpu)

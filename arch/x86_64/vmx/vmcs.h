@@ -50,12 +50,14 @@ enum vmcs_field {
 	VMCS_HOST_RIP = 0x6c16, /* HOST_RSP, 0x6c14, is written by run.asm */
 };
 
-enum { /* pin-based, SDM vol. 3, table 25-5 */
+/* pin-based, SDM vol. 3, table 25-5 */
+enum {
 	PIN_EXTINT_EXITING = 1u << 0,
 	PIN_NMI_EXITING = 1u << 3,
 	PIN_VIRTUAL_NMIS = 1u << 5,
 };
-enum { /* primary processor-based, table 25-6 */
+/* primary processor-based, table 25-6 */
+enum {
 	PROC_IRQ_WINDOW = 1u << 2,
 	PROC_TSC_OFFSETTING = 1u << 3,
 	PROC_HLT_EXITING = 1u << 7,
@@ -72,7 +74,8 @@ enum { /* primary processor-based, table 25-6 */
 	PROC_MONITOR_EXITING = 1u << 29,
 	PROC_SECONDARY = 1u << 31,
 };
-enum { /* secondary processor-based, table 25-7 */
+/* secondary processor-based, table 25-7 */
+enum {
 	PROC2_EPT = 1u << 1,
 	PROC2_RDTSCP = 1u << 3,
 	PROC2_VPID = 1u << 5,
@@ -82,7 +85,8 @@ enum { /* secondary processor-based, table 25-7 */
 	PROC2_XSAVES = 1u << 20,
 	PROC2_USER_WAIT = 1u << 26, PROC2_BUS_LOCK = 1u << 30,
 };
-enum { /* VM-exit, table 25-13 */
+/* VM-exit, table 25-13 */
+enum {
 	EXIT_SAVE_DEBUG = 1u << 2,
 	EXIT_HOST_64 = 1u << 9,
 	EXIT_SAVE_PAT = 1u << 18,
@@ -91,7 +95,8 @@ enum { /* VM-exit, table 25-13 */
 	EXIT_SAVE_EFER = 1u << 20,
 	EXIT_LOAD_EFER = 1u << 21,
 };
-enum { /* VM-entry, table 25-15 */
+/* VM-entry, table 25-15 */
+enum {
 	ENTRY_LOAD_DEBUG = 1u << 2,
 	ENTRY_IA32E_GUEST = 1u << 9,
 	ENTRY_LOAD_COUNTERS = 1u << 13,

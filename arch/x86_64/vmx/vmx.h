@@ -17,14 +17,22 @@ struct vmx_vcpu {
 	bool launched;
 	u32 proc_controls;
 	/* What the VMCS holds, to write only what changed. */
-	u64 rsp, rflags, interruptibility;
+	u64 rsp;
+	u64 rflags;
+	u64 interruptibility;
 };
 
 /* The controls of this machine, negotiated once by vmx_probe(). */
 struct vmx_controls {
-	u32 pin, proc, proc2, exit, entry;
+	u32 pin;
+	u32 proc;
+	u32 proc2;
+	u32 exit;
+	u32 entry;
 	u32 revision;      /* VMCS revision identifier */
-	u64 cr0_fixed0, cr4_fixed0, cr4_fixed1;
+	u64 cr0_fixed0;
+	u64 cr4_fixed0;
+	u64 cr4_fixed1;
 	bool invept_single;
 };
 extern struct vmx_controls vmx_controls;

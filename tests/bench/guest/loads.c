@@ -132,7 +132,8 @@ static int sink(void)
 
 static const struct load {
 	const char *name;
-	void (*prepare)(void), (*run)(void);
+	void (*prepare)(void);
+	void (*run)(void);
 } load[] = {
 	{ "idle", NULL, idle },           { "compute", NULL, compute }, { "fork", NULL, run_child },
 	{ "switch", echo, context_switch }, { "timer", NULL, timer },     { "console", NULL, console },

@@ -35,21 +35,52 @@ enum {
 
 /* What an exception or interrupt leaves on the stack (lib/trap.asm). */
 struct trap_frame {
-	u64 r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax;
-	u64 vector, error;
-	u64 rip, cs, rflags, rsp, ss;
+	u64 r15;
+	u64 r14;
+	u64 r13;
+	u64 r12;
+	u64 r11;
+	u64 r10;
+	u64 r9;
+	u64 r8;
+	u64 rdi;
+	u64 rsi;
+	u64 rbp;
+	u64 rbx;
+	u64 rdx;
+	u64 rcx;
+	u64 rax;
+	u64 vector;
+	u64 error;
+	u64 rip;
+	u64 cs;
+	u64 rflags;
+	u64 rsp;
+	u64 ss;
 };
 
 struct context {
-	u64 rbx, rbp, r12, r13, r14, r15, rsp, rip, rflags;
+	u64 rbx;
+	u64 rbp;
+	u64 r12;
+	u64 r13;
+	u64 r14;
+	u64 r15;
+	u64 rsp;
+	u64 rip;
+	u64 rflags;
 };
 int context_save(struct context *c) __attribute__((returns_twice));
 void context_restore(struct context *c) __attribute__((noreturn));
 
 struct tss {
 	u32 reserved0;
-	u64 rsp[3], reserved1, ist[7], reserved2;
-	u16 reserved3, iomap;
+	u64 rsp[3];
+	u64 reserved1;
+	u64 ist[7];
+	u64 reserved2;
+	u16 reserved3;
+	u16 iomap;
 	u8 io[8193]; /* all ports open, and the byte of ones that must follow */
 } __attribute__((packed));
 
@@ -58,7 +89,9 @@ struct cpu {
 	struct cpu *self;
 	unsigned id;              /* 0: the boot CPU */
 	volatile int trap;        /* vector of the last trap in a TRY(), or NO_TRAP */
-	volatile u64 trap_error, trap_cr2, trap_rip;
+	volatile u64 trap_error;
+	volatile u64 trap_cr2;
+	volatile u64 trap_rip;
 	volatile int ended_by;    /* the vector that ended a catch_trap() or user_run() */
 	struct context *catching; /* where CATCH() goes on */
 	struct context *user;     /* where user_run() goes on */
@@ -87,10 +120,13 @@ extern trap_handler trap_handlers[256];
 
 /* A gate of the IDT: present interrupt gate of ring dpl, IST ist (0: none). */
 struct gate {
-	u16 offset0, selector;
-	u8 ist, attr;
+	u16 offset0;
+	u16 selector;
+	u8 ist;
+	u8 attr;
 	u16 offset1;
-	u32 offset2, reserved;
+	u32 offset2;
+	u32 reserved;
 };
 extern struct gate idt[256];
 extern u8 trap_stubs[]; /* 16 bytes per vector */
@@ -166,7 +202,10 @@ static inline int try_wrmsr(u32 msr, u64 v)
 }
 
 struct cpuid {
-	u32 eax, ebx, ecx, edx;
+	u32 eax;
+	u32 ebx;
+	u32 ecx;
+	u32 edx;
 };
 static inline struct cpuid cpuid(u32 leaf, u32 subleaf)
 {

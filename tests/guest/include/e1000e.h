@@ -22,7 +22,8 @@ enum {
 
 /* Of both rings, in the oldest format: where the data is, and what to do with it or what became of it. */
 struct e1000e_desc {
-	u64 address, word;
+	u64 address;
+	u64 word;
 };
 /* Sending: the whole frame, its CRC added, and a word when it is gone. Receiving: it is there. */
 #define E1000E_SEND (u64)(BIT(24) | BIT(25) | BIT(27))

@@ -6,7 +6,8 @@
 #include "pci.h"
 #include "tiny.h"
 
-#define EDU_PATIENCE 10000u /* between looks at the device, which cost an emulator more than instructions */
+/* between looks at the device, which cost an emulator more than instructions */
+#define EDU_PATIENCE 10000u
 #define EDU_WAITS 100000u
 
 static volatile u8 *edu; /* its registers */

@@ -6,14 +6,16 @@
 #include "cpu.h"
 
 #define LEAK_VALUE 0x00005a5aa5a55a5aull /* canonical */
-#define LEAK_TIMER 100000u /* of the APIC timer's input clock of 1 MHz: runs on when leak_a_fill.c has ended */
+/* of the APIC timer's input clock of 1 MHz: runs on when leak_a_fill.c has ended */
+#define LEAK_TIMER 100000u
 #define CR4_OSFXSR BIT(9)
 #define CR4_OSXSAVE BIT(18)
 #define CR4_PKE BIT(22)
 
 static const struct {
 	u32 msr;
-	u64 value, reset;
+	u64 value;
+	u64 reset;
 } leak_msrs[] = {
 	{ 0x174, 0x5a58, 0 },                     /* SYSENTER_CS, _ESP, _EIP */
 	{ 0x175, LEAK_VALUE, 0 },

@@ -24,18 +24,21 @@ enum { BLOCK_IN, BLOCK_OUT };
 struct virtq_desc {
 	u64 addr;
 	u32 len;
-	u16 flags, next;
+	u16 flags;
+	u16 next;
 };
 
 struct virtq {
 	struct virtq_desc desc[VIRTQ_SIZE];
-	struct { u16 flags, index, ring[VIRTQ_SIZE], event; } avail;
-	struct { u16 flags, index; struct { u32 id, len; } ring[VIRTQ_SIZE]; u16 event; } used __attribute__((aligned(4)));
+	struct { u16 flags; u16 index; u16 ring[VIRTQ_SIZE]; u16 event; } avail;
+	struct { u16 flags; u16 index; struct { u32 id; u32 len; } ring[VIRTQ_SIZE]; u16 event; } used __attribute__((aligned(4)));
 } __attribute__((aligned(4096)));
 
 struct virtio {
-	u32 bdf, notify_step;
-	volatile u8 *area[5]; /* by cfg_type (4.1.4): 1 common, 2 notifications, 3 ISR, 4 the device's */
+	u32 bdf;
+	u32 notify_step;
+	/* by cfg_type (4.1.4): 1 common, 2 notifications, 3 ISR, 4 the device's */
+	volatile u8 *area[5];
 	volatile struct virtq queue[5];
 };
 
@@ -153,7 +156,8 @@ static inline void notify(struct virtio *v, u16 n)
 
 /* 5.2.6 */
 struct block_request {
-	u32 type, reserved;
+	u32 type;
+	u32 reserved;
 	u64 sector;
 	u8 status;
 };

@@ -16,8 +16,13 @@ enum {
 };
 
 struct net_header {
-	u8 flags, gso_type;
-	u16 hdr_len, gso_size, csum_start, csum_offset, num_buffers;
+	u8 flags;
+	u8 gso_type;
+	u16 hdr_len;
+	u16 gso_size;
+	u16 csum_start;
+	u16 csum_offset;
+	u16 num_buffers;
 };
 
 struct net {

@@ -116,8 +116,11 @@ static int pause_vm(unsigned ms, unsigned times)
 struct ring {
 	int lock __attribute__((aligned(64)));
 	uint64_t last;
-	unsigned long reads, handovers, left;
-	unsigned owner, bad;
+	unsigned long reads;
+	unsigned long handovers;
+	unsigned long left;
+	unsigned owner;
+	unsigned bad;
 };
 static struct ring ring;
 

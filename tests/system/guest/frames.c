@@ -17,7 +17,8 @@
 #define KNOWN 16 /* last bytes of addresses */
 
 static struct flow {
-	unsigned count, wrong;
+	unsigned count;
+	unsigned wrong;
 } flow[KNOWN][KNOWN];
 static unsigned from[256];
 static volatile sig_atomic_t over;

@@ -21,7 +21,8 @@
 
 struct stamp {
 	char magic[8];
-	uint32_t cpu, writes;
+	uint32_t cpu;
+	uint32_t writes;
 };
 
 static int die(const char *what)

@@ -66,7 +66,8 @@ static void round_zmm(void)
 struct kind {
 	const char *name;
 	void (*round)(void);
-	int regs, bytes;
+	int regs;
+	int bytes;
 };
 
 static const struct kind kinds[] = {
