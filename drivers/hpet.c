@@ -39,7 +39,8 @@ int hpet_init(const struct hpet_info *info)
 	}
 	mask = cap & CAP_COUNT_SIZE ? ~0ull : 0xffffffffull;
 	/* Legacy replacement would send its timer interrupts in the PIT's and the RTC's place. */
-	mmio_write64(r + HPET_CONFIGURATION, (mmio_read64(r + HPET_CONFIGURATION) | CFG_ENABLE) & ~CFG_LEGACY_REPLACEMENT);
+	mmio_write64(r + HPET_CONFIGURATION,
+		     (mmio_read64(r + HPET_CONFIGURATION) | CFG_ENABLE) & ~CFG_LEGACY_REPLACEMENT);
 	hpet_registers = r;
 	return 0;
 }
@@ -52,7 +53,8 @@ bool hpet_present(void)
 u64 hpet_read(void)
 {
 	/* A 32-bit counter must not be read by a 64-bit access: it may be cut in two on the way. */
-	return mask == ~0ull ? mmio_read64(hpet_registers + HPET_COUNTER) : mmio_read32(hpet_registers + HPET_COUNTER);
+	return mask == ~0ull ? mmio_read64(hpet_registers + HPET_COUNTER)
+			     : mmio_read32(hpet_registers + HPET_COUNTER);
 }
 
 u64 hpet_mask(void)

@@ -23,7 +23,6 @@ u32 hpet_period_fs(void);
 
 /* ---- hpet_alarm.c, in images with DIRECT_INTERRUPTS: only when present; one call at a time ---- */
 
-
 /* The inputs of I/O APICs (global system interrupts, a bit each) to which comparator n can be led; 0: no such comparator. */
 u32 hpet_alarm_inputs(unsigned n);
 /* It shall be this one, at this input, as an edge, from the next arming on. */

@@ -20,7 +20,7 @@
 #define LATE 128u
 
 static volatile u8 *timer;
-static u32 stopped;     /* its configuration while it is not armed */
+static u32 stopped; /* its configuration while it is not armed */
 static u32 start, wait; /* of what is armed: the counter then, ticks from it; 0: nothing is */
 static bool owed;
 
@@ -39,7 +39,9 @@ static bool has_passed(void)
 
 u32 hpet_alarm_inputs(unsigned n)
 {
-	return n > LAST_TIMER(mmio_read32(hpet_registers + CAPABILITIES)) ? 0 : mmio_read32(hpet_registers + TIMER(n) + 4);
+	return n > LAST_TIMER(mmio_read32(hpet_registers + CAPABILITIES))
+		       ? 0
+		       : mmio_read32(hpet_registers + TIMER(n) + 4);
 }
 
 void hpet_alarm_choose(unsigned n, unsigned input)

@@ -42,8 +42,9 @@ int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds)
 	bool pm = half_day && (r->hour & HOUR_PM);
 	u64 days;
 
-	if (!decode(r->second, binary, &s) || !decode(r->minute, binary, &min) || !decode(r->day, binary, &d) ||
-	    !decode(r->month, binary, &mon) || !decode(r->year, binary, &y) ||
+	if (!decode(r->second, binary, &s) || !decode(r->minute, binary, &min) ||
+	    !decode(r->day, binary, &d) || !decode(r->month, binary, &mon) ||
+	    !decode(r->year, binary, &y) ||
 	    !decode(half_day ? r->hour & ~HOUR_PM : r->hour, binary, &h))
 		return -EINVAL;
 	if (half_day) {
@@ -54,7 +55,8 @@ int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds)
 	if (y > 99)
 		return -EINVAL;
 	/* A century register that holds nonsense is as good as none. */
-	if (r->has_century && decode(r->century, binary, &century) && century >= 19 && century <= 29)
+	if (r->has_century && decode(r->century, binary, &century) && century >= 19 &&
+	    century <= 29)
 		y += century * 100;
 	else
 		y += y < 70 ? 2000 : 1900;

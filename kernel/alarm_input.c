@@ -17,9 +17,7 @@
 /* 8 is the RTC's, which interrupts nobody here; chipsets offer 11, 12, and 16 to 23. Not 2: the PIT interrupts all the time. */
 #define INPUTS 0xff1900u
 
-static void over(struct host_timer *)
-{
-}
+static void over(struct host_timer *) { }
 
 /* Does an NMI come by this input, each time? Asleep, so that an emulator's timers run that has one CPU for them and this one. */
 static bool try(unsigned n, unsigned input)
@@ -36,7 +34,8 @@ static bool try(unsigned n, unsigned input)
 
 		host_timer_arm(&timeout, patience);
 		hpet_alarm_arm(0);
-		while (!(came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before) && rdtsc() < patience)
+		while (!(came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before) &&
+		       rdtsc() < patience)
 			host_cpu_wait();
 		host_timer_cancel(&timeout);
 	}
@@ -64,7 +63,8 @@ void alarm_init(void)
 		if (!host_intx_route(i, &line) && line.gsi < 32)
 			taken |= 1u << line.gsi;
 	for (unsigned n = 0; n < COMPARATORS && !found; n++)
-		for (u32 left; (left = hpet_alarm_inputs(n) & INPUTS & ~taken) && !found; taken |= left & -left)
+		for (u32 left; (left = hpet_alarm_inputs(n) & INPUTS & ~taken) && !found;
+		     taken |= left & -left)
 			found = try(n, (unsigned)__builtin_ctz(left));
 	if (found)
 		alarm_begin();

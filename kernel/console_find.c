@@ -18,8 +18,10 @@ static s32 irq_by_habit(const struct cmdline *c)
 	if (c->console != CMDLINE_CONSOLE_PORT)
 		return CMDLINE_IRQ_NONE;
 	switch (c->console_address) {
-	case 0x3f8: case 0x3e8: return 4;
-	case 0x2f8: case 0x2e8: return 3;
+	case 0x3f8:
+	case 0x3e8: return 4;
+	case 0x2f8:
+	case 0x2e8: return 3;
 	default: return CMDLINE_IRQ_NONE;
 	}
 }
@@ -56,8 +58,10 @@ static bool move(struct cmdline *c, const struct acpi_uart *u, const char *table
 	if (is_at(u, cmdline_console_mmio(c), c->console_address))
 		return console_works();
 	/* A port is looked for by writing to it. */
-	if (u->mmio && bootinfo_is_usable(bootinfo_of_boot(), u->address, u->address + REGISTERS_MAX)) {
-		printk("console: the %s has it at mmio:%#lx, which is memory: ignored", table, u->address);
+	if (u->mmio &&
+	    bootinfo_is_usable(bootinfo_of_boot(), u->address, u->address + REGISTERS_MAX)) {
+		printk("console: the %s has it at mmio:%#lx, which is memory: ignored", table,
+		       u->address);
 		return false;
 	}
 	at.console = u->mmio ? CMDLINE_CONSOLE_MMIO : CMDLINE_CONSOLE_PORT;
@@ -67,7 +71,8 @@ static bool move(struct cmdline *c, const struct acpi_uart *u, const char *table
 	if (console_start(&at))
 		return false;
 	*c = at;
-	printk("console: at %s%#lx, as the %s says", u->mmio ? "mmio:" : "port ", u->address, table);
+	printk("console: at %s%#lx, as the %s says", u->mmio ? "mmio:" : "port ", u->address,
+	       table);
 	return true;
 }
 
@@ -89,7 +94,8 @@ static void learn_all(struct cmdline *c, const struct acpi_uart *spcr, const str
 
 	if (spcr)
 		learn(c, spcr);
-	for (unsigned n = 0; n < DSDT_MAX && dsdt && aml_uart(dsdt + 1, dsdt->length - sizeof(*dsdt), n, &u); n++)
+	for (unsigned n = 0;
+	     n < DSDT_MAX && dsdt && aml_uart(dsdt + 1, dsdt->length - sizeof(*dsdt), n, &u); n++)
 		learn(c, &u);
 }
 
@@ -105,7 +111,8 @@ static void read_tables(struct cmdline *c)
 	if (why)
 		printk("console: table SPCR: %s: ignored", why);
 	/* The DSDT has ports, and does not say which is a console: one that works already is not left for it. */
-	if (!c->console_named && !(has_spcr && move(c, &spcr, "SPCR")) && !console_works() && dsdt && find_in_dsdt(dsdt, &u))
+	if (!c->console_named && !(has_spcr && move(c, &spcr, "SPCR")) && !console_works() &&
+	    dsdt && find_in_dsdt(dsdt, &u))
 		move(c, &u, "DSDT");
 	baud = c->baud;
 	learn_all(c, has_spcr ? &spcr : NULL, dsdt);
@@ -115,9 +122,7 @@ static void read_tables(struct cmdline *c)
 
 #else
 
-static void read_tables(struct cmdline *)
-{
-}
+static void read_tables(struct cmdline *) { }
 
 #endif
 

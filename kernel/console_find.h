@@ -12,9 +12,7 @@
  */
 void console_find(struct cmdline *c);
 #else
-static inline void console_find(struct cmdline *)
-{
-}
+static inline void console_find(struct cmdline *) { }
 #endif
 
 #endif

@@ -29,8 +29,9 @@ static void ask(bool on)
 /* As NMI: a guest that keeps interrupts off, or has the CPU's interrupts to itself, does not keep the operator out. */
 static bool request(s32 irq)
 {
-	return irq >= 0 && !nmi_request((unsigned)irq, IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) ? console_follow_interrupt :
-									      console_interrupt);
+	return irq >= 0 && !nmi_request((unsigned)irq, IS_ENABLED(CONFIG_CONSOLE_FOLLOWS)
+							       ? console_follow_interrupt
+							       : console_interrupt);
 }
 
 void console_interrupt_init(const struct cmdline *c)
@@ -48,8 +49,10 @@ void console_interrupt_init(const struct cmdline *c)
 		ioapic_mask(irq_gsi((unsigned)c->console_irq), true);
 	console_polled = true;
 	if (c->console_irq >= 0)
-		printk_error("console: interrupt %d does not come: the line is polled; what is typed is seen when something "
-			     "happens: console=...,irq= says which it is", c->console_irq);
+		printk_error(
+			"console: interrupt %d does not come: the line is polled; what is typed is seen when something "
+			"happens: console=...,irq= says which it is",
+			c->console_irq);
 	else
 		printk("console: no interrupt: the line is polled; what is typed is seen when something happens");
 }

@@ -43,8 +43,8 @@ static bool guest_enters(const struct cstate *s, const struct cpuid_regs *leaf5)
 {
 	if (s->reg.space_id != ACPI_SPACE_FIXED_HARDWARE)
 		return false;
-	return s->reg.bit_offset == CLASS_MWAIT ? leaf5_knows(leaf5, s->reg.address) :
-	       s->reg.bit_offset == CLASS_HALT && s->type == 1;
+	return s->reg.bit_offset == CLASS_MWAIT ? leaf5_knows(leaf5, s->reg.address)
+						: s->reg.bit_offset == CLASS_HALT && s->type == 1;
 }
 
 void cstates_keep(struct cstates *states, const struct cpuid_regs *leaf5)
@@ -85,7 +85,8 @@ static bool read_firmware(void)
 	const struct aml_tables *t = pci_route_tables();
 	const struct madt_info *m = acpi.madt;
 	unsigned count = MIN(aml_processors(t, NULL, 0), MADT_MAX_CPUS), found = 0;
-	unsigned pages = (unsigned)(ALIGN_UP(count * sizeof(struct aml_processor), PAGE_SIZE) / PAGE_SIZE);
+	unsigned pages =
+		(unsigned)(ALIGN_UP(count * sizeof(struct aml_processor), PAGE_SIZE) / PAGE_SIZE);
 	struct aml_processor *p;
 	struct cpuid_regs leaf5;
 

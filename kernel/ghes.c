@@ -38,7 +38,8 @@ static volatile u8 *map(u64 at, u64 size)
 	const struct bootinfo *bi = bootinfo_of_boot();
 
 	for (unsigned i = 0; i < bi->nr_ranges; i++)
-		if (bi->range[i].type == BOOT_MEMORY_USABLE && at < bi->range[i].end && at + size > bi->range[i].start)
+		if (bi->range[i].type == BOOT_MEMORY_USABLE && at < bi->range[i].end &&
+		    at + size > bi->range[i].start)
 			return NULL;
 	return at && at < BIT(52) - size ? mmio_map(at, size) : NULL;
 }
@@ -49,21 +50,26 @@ void ghes_init(void)
 	const char *reason = t ? hest_read(t, t->length, &hest) : NULL;
 
 	if (reason)
-		printk_error("acpi: table HEST: %s: firmware's errors are read as far as that", reason);
+		printk_error("acpi: table HEST: %s: firmware's errors are read as far as that",
+			     reason);
 	if (hest.dropped)
-		printk_error("acpi: table HEST: %u generic sources beyond %u are not read", hest.dropped, HEST_MAX);
+		printk_error("acpi: table HEST: %u generic sources beyond %u are not read",
+			     hest.dropped, HEST_MAX);
 	for (unsigned i = 0; i < hest.count; i++) {
 		const struct hest_source *s = &hest.source[i];
 		const volatile u8 *pointer = map(s->pointer, sizeof(u64));
 		u32 size = MIN(s->size, (u32)BLOCK_MAX);
 		u64 at = pointer ? mmio_read64(pointer) : 0;
 
-		of[count] = (struct block_of){ map(at, size), s->ack ? map(s->ack, sizeof(u64)) : NULL, size };
+		of[count] = (struct block_of){ map(at, size),
+					       s->ack ? map(s->ack, sizeof(u64)) : NULL, size };
 		hest.source[count] = *s;
 		if (of[count].block && (!s->ack || of[count].ack))
 			count++;
 		else
-			printk_error("acpi: table HEST: source %u has its block at an impossible address, %#lx", i, at);
+			printk_error(
+				"acpi: table HEST: source %u has its block at an impossible address, %#lx",
+				i, at);
 	}
 	if (count)
 		printk("firmware's errors: %u blocks in memory", count);
@@ -91,8 +97,10 @@ static void look_at(unsigned i, struct sum *sum)
 		sum->sections++;
 		sum->fatal |= found.fatal;
 		if (found.fatal || !found.lost || !memory_lost_told(found.page))
-			host_log_limited(found.fatal ? &fatal : found.lost ? &lost : &corrected, "margay",
-					 "firmware reports an error: %s", text);
+			host_log_limited(found.fatal  ? &fatal
+					 : found.lost ? &lost
+						      : &corrected,
+					 "margay", "firmware reports an error: %s", text);
 		if (!found.lost)
 			continue;
 		sum->lost++;

@@ -21,7 +21,8 @@ static void dump_acpi(host_dump_item item)
 		/* These two hold a licence key. */
 		bool secret = i && (!memcmp(name, "MSDM", 4) || !memcmp(name, "SLIC", 4));
 
-		item(secret ? NULL : piece->p, piece->size, "acpi %.4s %lx", name, virt_to_phys(piece->p));
+		item(secret ? NULL : piece->p, piece->size, "acpi %.4s %lx", name,
+		     virt_to_phys(piece->p));
 	}
 }
 
@@ -66,7 +67,8 @@ static void dump_function(host_dump_item item, const struct pci_function *f)
 		d.bar_size[i] = f->bar[i].size;
 	for (unsigned at = 0; at < size; at += 4)
 		d.config[at / 4] = pci_read(f->address, (u16)at, 4);
-	item(&d, sizeof(d.bar_size) + size, "pci " PCI_FULL_FORMAT, PCI_FULL_FORMAT_ARGS(f->address));
+	item(&d, sizeof(d.bar_size) + size, "pci " PCI_FULL_FORMAT,
+	     PCI_FULL_FORMAT_ARGS(f->address));
 }
 
 void host_dump(host_dump_item item)
@@ -77,7 +79,8 @@ void host_dump(host_dump_item item)
 
 	item(NULL, 0, "console %u %lx", c->console, c->console_address);
 	for (unsigned i = 0; i < bi->nr_ranges; i++)
-		item(NULL, 0, "memory %lx %lx %u", bi->range[i].start, bi->range[i].end, bi->range[i].type);
+		item(NULL, 0, "memory %lx %lx %u", bi->range[i].start, bi->range[i].end,
+		     bi->range[i].type);
 	dump_acpi(item);
 	if (IS_ENABLED(CONFIG_IOMMU_TABLES))
 		dump_iommus(item);

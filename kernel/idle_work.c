@@ -37,7 +37,8 @@ void idle_work_pass_on(void)
 		struct cpu *cpu = cpu_get(i);
 
 		/* One that gets work at this moment passes it on. One that was given up may be back, but is not kicked. */
-		if (cpu != this_cpu() && cpu->online && __atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE) &&
+		if (cpu != this_cpu() && cpu->online &&
+		    __atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE) &&
 		    !__atomic_load_n(&cpu->work, __ATOMIC_SEQ_CST)) {
 			host_cpu_kick(i);
 			return;
@@ -55,7 +56,8 @@ bool idle_work(void)
 {
 	struct host_idle_work *w, *next;
 
-	if (!__atomic_load_n(&list, __ATOMIC_SEQ_CST) || __atomic_exchange_n(&taken, true, __ATOMIC_ACQ_REL))
+	if (!__atomic_load_n(&list, __ATOMIC_SEQ_CST) ||
+	    __atomic_exchange_n(&taken, true, __ATOMIC_ACQ_REL))
 		return false;
 	for (w = take_all(); w; w = next) {
 		next = w->next;

@@ -16,9 +16,7 @@ static inline bool idle_work(void)
 	return false;
 }
 
-static inline void idle_work_pass_on(void)
-{
-}
+static inline void idle_work_pass_on(void) { }
 #endif
 
 #endif

@@ -66,7 +66,8 @@ unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
 
 static void read_boot_info(u64 mbi_phys)
 {
-	const char *error = bootinfo_parse(phys_to_virt(mbi_phys), BOOT_MAP_SIZE - mbi_phys, &boot_info);
+	const char *error =
+		bootinfo_parse(phys_to_virt(mbi_phys), BOOT_MAP_SIZE - mbi_phys, &boot_info);
 
 	cmdline_parse(error ? "" : boot_info.cmdline, &boot_cmdline, report_cmdline);
 	printk_set_level(boot_cmdline.loglevel);
@@ -89,7 +90,8 @@ static void print_memory_map(void)
 		printk("memory %012lx-%012lx %s", r->start, r->end - 1, boot_memory_name(r->type));
 	}
 	if (boot_info.left_out)
-		printk_error("memory: the firmware's map has %u pieces too many: not used", boot_info.left_out);
+		printk_error("memory: the firmware's map has %u pieces too many: not used",
+			     boot_info.left_out);
 	printk("memory: %lu MiB usable", bootinfo_usable(&boot_info) >> 20);
 }
 
@@ -109,7 +111,8 @@ static void init_memory(u64 load_base)
 	}
 	if (errata_hle_hangs()) {
 		keep = (struct extent){ .start = ERRATUM_HLE_START, .end = ERRATUM_HLE_END };
-		printk("memory: %#lx-%#lx is left out: an elided lock there may hang this CPU", keep.start, keep.end - 1);
+		printk("memory: %#lx-%#lx is left out: an elided lock there may hang this CPU",
+		       keep.start, keep.end - 1);
 	}
 	if (pmem_init(&boot_info, load_base, load_base + (u64)(image_end - image_start), keep))
 		panic("no usable memory map");
@@ -166,7 +169,8 @@ static void print_own_memory(u64 per_cpu)
 		return;
 	held = host_own_bytes(&used);
 	printk("own memory: image %lu KiB, page tables %lu KiB, %u CPUs %lu KiB, other %lu KiB; held in all %lu KiB; "
-	       "boot modules %lu KiB apart", image_bytes() >> 10, pmem_early_bytes() >> 10, cpu_count(), per_cpu >> 10,
+	       "boot modules %lu KiB apart",
+	       image_bytes() >> 10, pmem_early_bytes() >> 10, cpu_count(), per_cpu >> 10,
 	       (pages_used() - per_cpu) >> 10, held >> 10, modules_bytes() >> 10);
 }
 
@@ -195,7 +199,8 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		log_time_tell();
 	apic_timer_init(host_tsc_khz());
 	timer_init();
-	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, host_is_x2apic() ? "x2APIC" : "xAPIC", apic_timer_mode());
+	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id,
+	       host_is_x2apic() ? "x2APIC" : "xAPIC", apic_timer_mode());
 	smp_start();
 	if (IS_ENABLED(CONFIG_MICROCODE))
 		microcode_tell();
@@ -241,8 +246,10 @@ void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top)
 	paging_set_load_base(load_base);
 	cpu_init_boot();
 	read_boot_info(mbi_phys);
-	printk("Margay %s, image %s, loaded at %#lx by %s, firmware %s", host_version(), host_image(), load_base,
-	       boot_info.loader[0] ? boot_info.loader : "an unnamed loader", boot_info.efi ? "UEFI" : "BIOS");
+	printk("Margay %s, image %s, loaded at %#lx by %s, firmware %s", host_version(),
+	       host_image(), load_base,
+	       boot_info.loader[0] ? boot_info.loader : "an unnamed loader",
+	       boot_info.efi ? "UEFI" : "BIOS");
 	print_memory_map();
 	pci_masters_off();
 
@@ -258,8 +265,9 @@ void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top)
 		mitigations_init_cpu();
 	if (IS_ENABLED(CONFIG_CPU_POWER))
 		power_init_cpu();
-	printk("CPU: %s, family %#x model %#x stepping %u", cpu_features.brand[0] ? cpu_features.brand : "no name",
-	       cpu_features.family, cpu_features.model, cpu_features.stepping);
+	printk("CPU: %s, family %#x model %#x stepping %u",
+	       cpu_features.brand[0] ? cpu_features.brand : "no name", cpu_features.family,
+	       cpu_features.model, cpu_features.stepping);
 	init_memory(load_base);
 	acpi_init(&boot_info);
 	console_find(&boot_cmdline);
@@ -278,9 +286,6 @@ void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top)
 	/* From the boot stack to the guarded one; a zero frame pointer ends backtraces. */
 	asm volatile("mov %0, %%rsp\n\t"
 		     "xor %%ebp, %%ebp\n\t"
-		     "call boot_cpu_main"
-		     :
-		     : "r"(this_cpu()->stack[0].top)
-		     : "memory");
+		     "call boot_cpu_main" : : "r"(this_cpu()->stack[0].top) : "memory");
 	__builtin_unreachable();
 }

@@ -25,7 +25,7 @@
 #define MCG_WHERE (MCG_STATUS_RIPV | MCG_STATUS_EIPV)
 
 static u64 corrected, uncorrected; /* atomic */
-static PERCPU u64 looked;      /* TSC; 0: not yet; only its CPU touches it */
+static PERCPU u64 looked; /* TSC; 0: not yet; only its CPU touches it */
 static PERCPU u64 failed_page; /* host_failed_page() */
 
 struct mce_kind mce_kind_of(u64 cap)
@@ -38,7 +38,10 @@ struct mce_kind mce_kind_of(u64 cap)
 	else
 		r.ebx = 0;
 	return (struct mce_kind){
-		.ser = cap & MCG_CAP_SER, .overflow = r.ebx & BIT(0), .succor = r.ebx & BIT(1), .smca = r.ebx & BIT(3),
+		.ser = cap & MCG_CAP_SER,
+		.overflow = r.ebx & BIT(0),
+		.succor = r.ebx & BIT(1),
+		.smca = r.ebx & BIT(3),
 	};
 }
 
@@ -56,12 +59,15 @@ static u64 bank_read(const struct mce_kind *kind, unsigned bank, unsigned reg)
 
 /* Of lines, by verdict: a guest may use what is broken again and again. Of pages that are lost each is told, once. */
 /* What ends the node is told of all CPUs' banks. */
-static struct log_limit limit[MCE_FATAL + 1] = { [MCE_FATAL] = { .burst = 1024 } }, named = { .burst = HOST_LOST_MAX };
+static struct log_limit limit[MCE_FATAL + 1] = { [MCE_FATAL] = { .burst = 1024 } },
+					  named = { .burst = HOST_LOST_MAX };
 
-static void tell(struct log_limit *of, unsigned bank, const char *what, u64 status, u64 address, u64 misc)
+static void tell(struct log_limit *of, unsigned bank, const char *what, u64 status, u64 address,
+		 u64 misc)
 {
-	host_log_limited(of, "margay", "machine check: CPU %u, bank %u: %s: status %#lx address %#lx misc %#lx", this_cpu()->id,
-			 bank, what, status, address, misc);
+	host_log_limited(of, "margay",
+			 "machine check: CPU %u, bank %u: %s: status %#lx address %#lx misc %#lx",
+			 this_cpu()->id, bank, what, status, address, misc);
 }
 
 static u64 count(u64 *counter)
@@ -80,7 +86,7 @@ static bool is_news(enum mce_verdict verdict, const u64 *page)
 
 /* A look at the banks. */
 struct look {
-	bool taken;       /* in a machine check with this MCG_STATUS; */
+	bool taken; /* in a machine check with this MCG_STATUS; */
 	u64 mcg_status;
 	/* and all threads of the core were in one VM's guest mode: what they have used is that VM's */
 	bool core_is_vms;
@@ -96,12 +102,15 @@ static enum mce_verdict judge(const struct mce_kind *kind, u64 status, const str
 }
 
 /* One error of a bank: in STATUS, or in DESTAT, which has no MISC. */
-static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg, struct look *look)
+static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg,
+				struct look *look)
 {
 	static const char *const what[] = {
-		[MCE_CORRECTED] = "corrected", [MCE_LOST] = "memory is lost that nobody has used since",
+		[MCE_CORRECTED] = "corrected",
+		[MCE_LOST] = "memory is lost that nobody has used since",
 		[MCE_USED] = "memory is lost that was in use here",
-		[MCE_USED_BY_CORE] = "memory is lost that was in use here, and more that no bank tells of",
+		[MCE_USED_BY_CORE] =
+			"memory is lost that was in use here, and more that no bank tells of",
 		[MCE_FATAL] = "not to be recovered from",
 	};
 	u64 status = bank_read(kind, bank, reg), address, misc, page;
@@ -110,11 +119,14 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 
 	if (verdict == MCE_NONE)
 		return verdict;
-	address = status & MCI_STATUS_ADDRV ? bank_read(kind, bank, reg + MCE_ADDR - MCE_STATUS) : 0;
+	address =
+		status & MCI_STATUS_ADDRV ? bank_read(kind, bank, reg + MCE_ADDR - MCE_STATUS) : 0;
 	misc = reg == MCE_STATUS && status & MCI_STATUS_MISCV ? bank_read(kind, bank, MCE_MISC) : 0;
-	has_page = verdict >= MCE_LOST && verdict < MCE_FATAL && mce_page(kind, status, address, misc, &page);
+	has_page = verdict >= MCE_LOST && verdict < MCE_FATAL &&
+		   mce_page(kind, status, address, misc, &page);
 	if (is_news(verdict, has_page ? &page : NULL))
-		tell(has_page ? &named : &limit[verdict], bank, what[verdict], status, address, misc);
+		tell(has_page ? &named : &limit[verdict], bank, what[verdict], status, address,
+		     misc);
 	if (has_page) {
 		memory_lost(page);
 		if (verdict == MCE_USED)
@@ -142,7 +154,8 @@ static enum mce_verdict look_at_all(struct look *look)
 	kind = mce_kind_of(cap);
 	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
 		enum mce_verdict verdict = look_at(&kind, bank, MCE_STATUS, look);
-		enum mce_verdict deferred = kind.smca ? look_at(&kind, bank, SMCA_DESTAT, look) : MCE_NONE;
+		enum mce_verdict deferred =
+			kind.smca ? look_at(&kind, bank, SMCA_DESTAT, look) : MCE_NONE;
 
 		worst = MAX(worst, MAX(verdict, deferred));
 		uses += verdict == MCE_USED;
@@ -186,13 +199,14 @@ void mce_init_cpu(void)
 		u64 status = bank_read(&kind, bank, MCE_STATUS);
 
 		if (status & MCI_STATUS_VAL)
-			tell(&lines, bank, "from before this boot", status, bank_read(&kind, bank, MCE_ADDR),
-			     bank_read(&kind, bank, MCE_MISC));
+			tell(&lines, bank, "from before this boot", status,
+			     bank_read(&kind, bank, MCE_ADDR), bank_read(&kind, bank, MCE_MISC));
 		host_wrmsr(mce_bank_msr(&kind, bank, MCE_STATUS), 0);
 		if (kind.smca)
 			host_wrmsr(mce_bank_msr(&kind, bank, SMCA_DESTAT), 0);
 		if (kind.smca && !host_rdmsr(mce_bank_msr(&kind, bank, SMCA_CONFIG), &value))
-			host_wrmsr(mce_bank_msr(&kind, bank, SMCA_CONFIG), value | SMCA_CONFIG_ENABLE);
+			host_wrmsr(mce_bank_msr(&kind, bank, SMCA_CONFIG),
+				   value | SMCA_CONFIG_ENABLE);
 		host_wrmsr(mce_bank_msr(&kind, bank, MCE_CTL), ~0ull);
 	}
 	if (cap & MCG_CAP_CTL)
@@ -239,8 +253,8 @@ static bool was_emptied(enum mce_verdict worst, const struct look *look)
  */
 static bool may_end(enum mc_place place, const struct look *look)
 {
-	return place == MC_IN_GUEST ||
-	       (place == MC_IN_ACCESS && look->used != HOST_LOST_UNKNOWN && look->mcg_status & MCG_STATUS_EIPV);
+	return place == MC_IN_GUEST || (place == MC_IN_ACCESS && look->used != HOST_LOST_UNKNOWN &&
+					look->mcg_status & MCG_STATUS_EIPV);
 }
 
 enum mc_outcome mce_taken(enum mc_place place)
@@ -262,8 +276,10 @@ enum mc_outcome mce_taken(enum mc_place place)
 		worst = MCE_USED_BY_CORE;
 		look.used = HOST_LOST_UNKNOWN;
 	}
-	if (worst == MCE_FATAL || (worst == MCE_USED && !may_end(place, &look)) || was_emptied(worst, &look)) {
-		printk_error("machine check: CPU %u cannot go on: MCG_STATUS %#lx", cpu->id, look.mcg_status);
+	if (worst == MCE_FATAL || (worst == MCE_USED && !may_end(place, &look)) ||
+	    was_emptied(worst, &look)) {
+		printk_error("machine check: CPU %u cannot go on: MCG_STATUS %#lx", cpu->id,
+			     look.mcg_status);
 		return MC_STOPS;
 	}
 	if (worst == MCE_USED && place == MC_IN_ACCESS)

@@ -25,7 +25,9 @@ static PERCPU struct host_timer minute;
 static PERCPU unsigned storm; /* interrupts since it was due */
 
 static const char *const ways[] = {
-	[MCE_BY_TIME] = "", [MCE_BY_CMCI] = " and at CMCI", [MCE_BY_THRESHOLD] = " and at the threshold interrupt",
+	[MCE_BY_TIME] = "",
+	[MCE_BY_CMCI] = " and at CMCI",
+	[MCE_BY_THRESHOLD] = " and at the threshold interrupt",
 };
 
 static enum mce_way own_way(u64 *cap, struct mce_kind *kind)
@@ -50,7 +52,8 @@ static void arm(void)
 	if (way == MCE_BY_CMCI)
 		apic_lead(APIC_LVT_CMCI, vector);
 	for (unsigned bank = 0; way != MCE_BY_TIME && bank < MCG_CAP_COUNT(cap); bank++) {
-		u32 msr = way == MCE_BY_CMCI ? MSR_MC0_CTL2 + bank : mce_bank_msr(&kind, bank, MCE_MISC);
+		u32 msr = way == MCE_BY_CMCI ? MSR_MC0_CTL2 + bank
+					     : mce_bank_msr(&kind, bank, MCE_MISC);
 		unsigned lvt = 0;
 		u64 value;
 
@@ -104,6 +107,8 @@ void corrected_tell(void)
 	u64 cap;
 	enum mce_way way = own_way(&cap, &kind);
 
-	printk("machine checks: corrected errors are looked for every %u s%s; where a guest has the local APIC, %s", PERIOD_SECONDS,
-	       ways[way], IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && host_alarm() ? "every 60 s by NMI" : "when it leaves its CPU");
+	printk("machine checks: corrected errors are looked for every %u s%s; where a guest has the local APIC, %s",
+	       PERIOD_SECONDS, ways[way],
+	       IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && host_alarm() ? "every 60 s by NMI"
+								    : "when it leaves its CPU");
 }

@@ -14,8 +14,8 @@
 #define NAME(span) (int)MIN((span).n, 40u), (span).p
 #define ALIGNED 16 /* an update must be, SDM vol. 3, 10.11.6; a module is, but not what is inside */
 
-static struct microcode update;      /* the boot CPU's choice */
-static struct microcode_cpu like;    /* for CPUs like this */
+static struct microcode update; /* the boot CPU's choice */
+static struct microcode_cpu like; /* for CPUs like this */
 static struct span update_name;
 static PERCPU u32 revision; /* that the CPU has */
 
@@ -41,8 +41,9 @@ static struct microcode_cpu this_kind(void)
  */
 static bool wants_update(u32 has)
 {
-	return update.start && (like.vendor == CPU_AMD ? !microcode_newer(&like, has, update.revision) :
-							 microcode_newer(&like, update.revision, has));
+	return update.start &&
+	       (like.vendor == CPU_AMD ? !microcode_newer(&like, has, update.revision)
+				       : microcode_newer(&like, update.revision, has));
 }
 
 /* Gives the CPU the update, if it wants it. Returns the revision that it has then. */
@@ -79,9 +80,11 @@ static void choose(const struct boot_module *m, struct span name, u32 has)
 	if (error)
 		printk_error("%.*s: %s: ignored", NAME(name), error);
 	else if (!found.start)
-		printk("%.*s: nothing for this CPU (CPUID 1 EAX %#x): ignored", NAME(name), like.signature);
+		printk("%.*s: nothing for this CPU (CPUID 1 EAX %#x): ignored", NAME(name),
+		       like.signature);
 	else if (!microcode_newer(&like, found.revision, has))
-		printk("%.*s: revision %#x, the CPU has %#x: ignored", NAME(name), found.revision, has);
+		printk("%.*s: revision %#x, the CPU has %#x: ignored", NAME(name), found.revision,
+		       has);
 	else if (!update.start || microcode_newer(&like, found.revision, update.revision)) {
 		update = found;
 		update_name = name;
@@ -116,10 +119,11 @@ void microcode_init(const struct bootinfo *bi)
 		align();
 		now = load();
 		if (now == update.revision)
-			printk("%.*s: revision %#x in place of %#x", NAME(update_name), now, before);
+			printk("%.*s: revision %#x in place of %#x", NAME(update_name), now,
+			       before);
 		else
-			printk_error("%.*s: the CPU does not take revision %#x, it has %#x", NAME(update_name),
-				     update.revision, now);
+			printk_error("%.*s: the CPU does not take revision %#x, it has %#x",
+				     NAME(update_name), update.revision, now);
 	}
 	cpu_own(this_cpu(), revision) = now;
 }
@@ -127,7 +131,8 @@ void microcode_init(const struct bootinfo *bi)
 void microcode_init_cpu(void)
 {
 	struct microcode_cpu kind = this_kind();
-	bool same = kind.vendor == like.vendor && kind.signature == like.signature && kind.platform == like.platform;
+	bool same = kind.vendor == like.vendor && kind.signature == like.signature &&
+		    kind.platform == like.platform;
 
 	cpu_own(this_cpu(), revision) = same ? load() : microcode_revision(kind.vendor);
 }
@@ -138,6 +143,7 @@ void microcode_tell(void)
 
 	for (unsigned i = 0; i < host_cpu_count(); i++)
 		if (cpu_own(cpu_get(i), revision) != boot)
-			printk_error("CPU %u: microcode revision %#x, the boot CPU's is %#x: reports may not hold for both",
-				     i, cpu_own(cpu_get(i), revision), boot);
+			printk_error(
+				"CPU %u: microcode revision %#x, the boot CPU's is %#x: reports may not hold for both",
+				i, cpu_own(cpu_get(i), revision), boot);
 }

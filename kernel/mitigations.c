@@ -37,7 +37,8 @@ static void set_up(const struct mitigations *m)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(registers); i++)
 		if (m->flags & registers[i].flag && !host_rdmsr(registers[i].msr, &value))
-			(void)host_wrmsr(registers[i].msr, (value | registers[i].set) & ~registers[i].clear);
+			(void)host_wrmsr(registers[i].msr,
+					 (value | registers[i].set) & ~registers[i].clear);
 	/* VMRUN and #VMEXIT see to it from now on. */
 	if (m->spec_ctrl && !(m->flags & MIT_SPEC_CTRL))
 		(void)host_wrmsr(MSR_SPEC_CTRL, m->spec_ctrl);
@@ -58,7 +59,8 @@ static void choose_thunks(struct mitigations *m)
 
 		plain = !(m->flags & MIT_THUNKS);
 		for (unsigned i = 0; i < ARRAY_SIZE(indirect_thunks) && plain; i++)
-			memcpy(thunk + i * THUNK_SIZE, thunk + i * THUNK_SIZE + THUNK_PLAIN, THUNK_SIZE - THUNK_PLAIN);
+			memcpy(thunk + i * THUNK_SIZE, thunk + i * THUNK_SIZE + THUNK_PLAIN,
+			       THUNK_SIZE - THUNK_PLAIN);
 		cpuid(0, 0, &r);
 	}
 	if (plain)
@@ -67,7 +69,8 @@ static void choose_thunks(struct mitigations *m)
 
 void mitigations_init_cpu(void)
 {
-	struct mitigation_input in = { .read_cpuid = cpuid, .microcode = microcode_revision(cpu_features.vendor) };
+	struct mitigation_input in = { .read_cpuid = cpuid,
+				       .microcode = microcode_revision(cpu_features.vendor) };
 	struct mitigations *m = &cpu_own(this_cpu(), decided);
 	struct cpuid_regs r = { 0 };
 
@@ -76,7 +79,8 @@ void mitigations_init_cpu(void)
 	if (r.edx & BIT(29))
 		(void)host_rdmsr(MSR_ARCH_CAPABILITIES, &in.arch_capabilities);
 	mitigations_decide(&in, m);
-	cpu_own(this_cpu(), not_done) = mitigations_force(m, cmdline_of_boot()->mitigate, cmdline_of_boot()->mitigate_off);
+	cpu_own(this_cpu(), not_done) =
+		mitigations_force(m, cmdline_of_boot()->mitigate, cmdline_of_boot()->mitigate_off);
 	choose_thunks(m);
 	set_up(m);
 }
@@ -93,7 +97,8 @@ static bool worst_line(enum cpu_bug bug, char *line, size_t size, bool *affected
 		if (*affected && !(cpu_own(cpu, decided).affected & BIT(bug)))
 			continue;
 		*affected = cpu_own(cpu, decided).affected & BIT(bug);
-		vulnerable = mitigation_line(&cpu_own(cpu, decided), bug, cmdline_of_boot()->mitigate_off, line, size);
+		vulnerable = mitigation_line(&cpu_own(cpu, decided), bug,
+					     cmdline_of_boot()->mitigate_off, line, size);
 	}
 	return vulnerable;
 }
@@ -113,7 +118,8 @@ void mitigations_tell(void)
 	for (unsigned i = 0; i < host_cpu_count(); i++)
 		not_forced |= cpu_own(cpu_get(i), not_done);
 	if (not_forced)
-		printk_error("command line: mitigate=: a CPU cannot do %s: left out there", mitigation_name(not_forced));
+		printk_error("command line: mitigate=: a CPU cannot do %s: left out there",
+			     mitigation_name(not_forced));
 }
 
 void host_mitigations_report(void (*say)(const char *fmt, ...))

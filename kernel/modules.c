@@ -43,8 +43,9 @@ static void report_duplicates(void)
 	for (unsigned i = 1; i < count; i++)
 		for (unsigned k = 0; k < i; k++)
 			if (modules[i].name[0] && !strcmp(modules[i].name, modules[k].name)) {
-				printk_error("module %u: '%s' is module %u's name: who asks by name gets that one", i + 1,
-					     modules[i].name, k + 1);
+				printk_error(
+					"module %u: '%s' is module %u's name: who asks by name gets that one",
+					i + 1, modules[i].name, k + 1);
 				break;
 			}
 }
@@ -95,7 +96,9 @@ void modules_init(const struct bootinfo *bi)
 
 const struct host_module *host_module(unsigned i)
 {
-	return i < count ? &modules[i] : IS_ENABLED(CONFIG_COMMANDER) ? module_late(i - count) : NULL;
+	return i < count                      ? &modules[i]
+	       : IS_ENABLED(CONFIG_COMMANDER) ? module_late(i - count)
+					      : NULL;
 }
 
 u64 host_module_room(void)
@@ -116,7 +119,8 @@ u64 host_modules_release(void)
 		host_extent_free(&block);
 	else
 		for (unsigned i = 0; i < count; i++)
-			pmem_release(virt_to_phys(modules[i].data), virt_to_phys(modules[i].data) + modules[i].size);
+			pmem_release(virt_to_phys(modules[i].data),
+				     virt_to_phys(modules[i].data) + modules[i].size);
 	count = 0;
 	bytes = 0;
 	moved = false;

@@ -26,7 +26,8 @@ static PERCPU bool noted;
 static PERCPU u64 stray;  /* NMIs without a cause that could still be seen */
 
 /* Do NMIs of devices come to it? */
-#define has_devices(cpu) ((cpu)->id == 0 || (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) && (cpu)->nmi_devices))
+#define has_devices(cpu) \
+	((cpu)->id == 0 || (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) && (cpu)->nmi_devices))
 
 /*
  * By when a kick's NMI has come, however late an SMI or a busy emulator makes it, or has met another one on its way: then the two
@@ -58,7 +59,8 @@ static bool of_kick(struct nmi_kicks *k, u64 now)
 void nmi_taken(void)
 {
 	struct cpu *cpu = this_cpu();
-	bool sent = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && __atomic_exchange_n(&cpu->kick_due, false, __ATOMIC_SEQ_CST);
+	bool sent = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) &&
+		    __atomic_exchange_n(&cpu->kick_due, false, __ATOMIC_SEQ_CST);
 	bool kicked = __atomic_load_n(&cpu->kick, __ATOMIC_RELAXED);
 	bool unclaimed = IS_ENABLED(CONFIG_MACHINE_CHECKS) && !of_kick(&cpu->kicks, rdtsc());
 
@@ -80,13 +82,16 @@ static bool port_61(void)
 {
 	static struct log_limit limit = { .burst = 1 }; /* a device may send as many as it likes */
 	u8 status = inb(NMI_SC), cause = status & (NMI_SC_SERR | NMI_SC_IOCHK);
-	u8 clear = (cause & NMI_SC_SERR ? NMI_SC_CLEAR_SERR : 0) | (cause & NMI_SC_IOCHK ? NMI_SC_CLEAR_IOCHK : 0);
+	u8 clear = (cause & NMI_SC_SERR ? NMI_SC_CLEAR_SERR : 0) |
+		   (cause & NMI_SC_IOCHK ? NMI_SC_CLEAR_IOCHK : 0);
 
 	/* All ones: no such register. */
 	if (!cause || status == 0xff)
 		return false;
-	host_log_limited(&limit, "margay", "NMI of the platform: the machine reports a hardware error:%s%s",
-			 cause & NMI_SC_SERR ? " system error (SERR#)" : "", cause & NMI_SC_IOCHK ? " I/O channel check" : "");
+	host_log_limited(&limit, "margay",
+			 "NMI of the platform: the machine reports a hardware error:%s%s",
+			 cause & NMI_SC_SERR ? " system error (SERR#)" : "",
+			 cause & NMI_SC_IOCHK ? " I/O channel check" : "");
 	outb(NMI_SC, (u8)((status & NMI_SC_KEPT) | clear));
 	outb(NMI_SC, status & NMI_SC_KEPT);
 	return true;
@@ -106,8 +111,9 @@ static bool platform(const struct cpu *cpu, bool unclaimed)
 	if (IS_ENABLED(CONFIG_HEST) && (tell || unclaimed))
 		tell |= ghes_look();
 	if (!tell && unclaimed && alone && (!told || (s64)(rdtsc() - told) > patience)) {
-		printk_error("NMI of the platform on CPU %u: no device's, no sign at port 0x61: the BMC's, or a button's?",
-			     cpu->id);
+		printk_error(
+			"NMI of the platform on CPU %u: no device's, no sign at port 0x61: the BMC's, or a button's?",
+			cpu->id);
 		tell = true;
 	}
 	if (tell)
@@ -126,7 +132,9 @@ static bool devices(unsigned cpu)
 	for (unsigned i = 0; i < NMI_DEVICES; i++) {
 		bool (*fn)(void) = __atomic_load_n(&nmi_devices[i], __ATOMIC_ACQUIRE);
 
-		asked |= fn && (!IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) || console_follow_cpu(fn) == cpu) && fn();
+		asked |= fn &&
+			 (!IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) || console_follow_cpu(fn) == cpu) &&
+			 fn();
 	}
 	return asked;
 }
@@ -140,8 +148,10 @@ void nmi_look(void)
 		return;
 	/* An NMI from here on is noted again. */
 	__atomic_store_n(&cpu_own(cpu, noted), false, __ATOMIC_SEQ_CST);
-	unclaimed = IS_ENABLED(CONFIG_MACHINE_CHECKS) && __atomic_exchange_n(&cpu->nmi_unclaimed, false, __ATOMIC_SEQ_CST);
-	if (has_devices(cpu) && (devices(cpu->id) || (!IS_ENABLED(CONFIG_MACHINE_CHECKS) && port_61()))) {
+	unclaimed = IS_ENABLED(CONFIG_MACHINE_CHECKS) &&
+		    __atomic_exchange_n(&cpu->nmi_unclaimed, false, __ATOMIC_SEQ_CST);
+	if (has_devices(cpu) &&
+	    (devices(cpu->id) || (!IS_ENABLED(CONFIG_MACHINE_CHECKS) && port_61()))) {
 		/* Those that came meanwhile, too. */
 		cpu->nmi_foreign &= !IS_ENABLED(CONFIG_DIRECT_INTERRUPTS);
 		if (IS_ENABLED(CONFIG_MACHINE_CHECKS)) {
@@ -150,11 +160,13 @@ void nmi_look(void)
 		}
 		return;
 	}
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && (cpu->id == 0 || unclaimed) && platform(cpu, false)) {
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && (cpu->id == 0 || unclaimed) &&
+	    platform(cpu, false)) {
 		cpu->nmi_foreign = false;
 		return;
 	}
-	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (cpu->nmi_foreign || unclaimed) && guest_apic_nmi())
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (cpu->nmi_foreign || unclaimed) &&
+	    guest_apic_nmi())
 		unclaimed = false;
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unclaimed && platform(cpu, true))
 		return;

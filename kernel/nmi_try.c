@@ -24,7 +24,8 @@ bool nmi_comes(void (*ask)(bool on))
 			nmi_expected(cpu->id);
 		before = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED);
 		ask(true);
-		while (!(came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before) && rdtsc() < patience)
+		while (!(came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before) &&
+		       rdtsc() < patience)
 			cpu_pause();
 		ask(false);
 	}

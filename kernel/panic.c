@@ -34,7 +34,8 @@ static __attribute__((noreturn)) void halt(void)
 static void show_log_line(enum loglevel level, const char *text, size_t length)
 {
 	char line[HOST_LOG_LINE + 1];
-	int n = snprintf(line, sizeof(line), "log%s %.*s", level == LOGLEVEL_DEBUG ? " (debug):" : ":", (int)length, text);
+	int n = snprintf(line, sizeof(line), "log%s %.*s",
+			 level == LOGLEVEL_DEBUG ? " (debug):" : ":", (int)length, text);
 
 	console_log(line, MIN((size_t)n, sizeof(line) - 1));
 }
@@ -116,8 +117,8 @@ static void begin(void)
 	u32 before = 0;
 
 	cpu_cli();
-	if (!__atomic_compare_exchange_n(&panicking, &before, this_cpu()->id + 1, false, __ATOMIC_SEQ_CST,
-					 __ATOMIC_RELAXED)) {
+	if (!__atomic_compare_exchange_n(&panicking, &before, this_cpu()->id + 1, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
 		if (before == this_cpu()->id + 1)
 			panic_again();
 		halt_offline();
@@ -167,7 +168,8 @@ static bool on_known_stack(u64 frame)
 	if (frame >= boot_stack && frame + 16 <= boot_stack_top)
 		return true;
 	for (unsigned i = 0; i < CPU_STACKS; i++)
-		if (cpu->stack[i].top && frame >= cpu->stack[i].bottom && frame + 16 <= cpu->stack[i].top)
+		if (cpu->stack[i].top && frame >= cpu->stack[i].bottom &&
+		    frame + 16 <= cpu->stack[i].top)
 			return true;
 	return false;
 }
@@ -212,16 +214,20 @@ void host_panic(const char *fmt, ...) __attribute__((alias("panic")));
 void panic_trap(const struct trap_frame *f, const char *what)
 {
 	begin();
-	printk_error("panic on CPU %u: %s (vector %lu), error code %#lx", this_cpu()->id, what, f->vector, f->error);
+	printk_error("panic on CPU %u: %s (vector %lu), error code %#lx", this_cpu()->id, what,
+		     f->vector, f->error);
 	show_address("rip ", f->rip, 0);
 	if (!IS_ENABLED(CONFIG_DUMPS))
 		end();
-	printk_error("  rax %016lx rbx %016lx rcx %016lx rdx %016lx", f->rax, f->rbx, f->rcx, f->rdx);
-	printk_error("  rsi %016lx rdi %016lx rbp %016lx rsp %016lx", f->rsi, f->rdi, f->rbp, f->rsp);
+	printk_error("  rax %016lx rbx %016lx rcx %016lx rdx %016lx", f->rax, f->rbx, f->rcx,
+		     f->rdx);
+	printk_error("  rsi %016lx rdi %016lx rbp %016lx rsp %016lx", f->rsi, f->rdi, f->rbp,
+		     f->rsp);
 	printk_error("  r8  %016lx r9  %016lx r10 %016lx r11 %016lx", f->r8, f->r9, f->r10, f->r11);
-	printk_error("  r12 %016lx r13 %016lx r14 %016lx r15 %016lx", f->r12, f->r13, f->r14, f->r15);
-	printk_error("  cs %04lx ss %04lx rflags %08lx cr0 %08lx cr2 %016lx cr3 %016lx cr4 %08lx", f->cs, f->ss, f->rflags,
-		     read_cr0(), read_cr2(), read_cr3(), read_cr4());
+	printk_error("  r12 %016lx r13 %016lx r14 %016lx r15 %016lx", f->r12, f->r13, f->r14,
+		     f->r15);
+	printk_error("  cs %04lx ss %04lx rflags %08lx cr0 %08lx cr2 %016lx cr3 %016lx cr4 %08lx",
+		     f->cs, f->ss, f->rflags, read_cr0(), read_cr2(), read_cr3(), read_cr4());
 	backtrace(f->rbp);
 	end();
 }

@@ -40,18 +40,18 @@ struct cpu {
 	u32 apic_id;
 	int node;                /* NUMA node, dense */
 	bool online;             /* running the work loop or about to */
-	bool looping;            /* past its boot code: what it is given begins by itself; atomic */
+	bool looping; /* past its boot code: what it is given begins by itself; atomic */
 	/* its local APIC is a guest's: IF stays 0, only NMIs wake it; only this CPU touches it */
 	bool closed;
 	/* not 0: somebody wants this CPU to look; set by any, cleared by this CPU; atomic */
 	u32 kick;
 	/* current or next work item; atomic, owned by the CPU until it is NULL again */
 	struct host_work *work;
-	bool working;            /* inside an item's run(); only this CPU touches it */
+	bool working; /* inside an item's run(); only this CPU touches it */
 	/* of the boot CPU's TSC, as measured when it started; 0 where they are one clock */
 	s64 tsc_ahead;
 	struct host_timer *timers; /* sorted by deadline; only this CPU touches it */
-	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
+	u64 timer_programmed; /* deadline that the APIC timer is set to; 0: none */
 	/* with CONSOLE_FOLLOWS: a device's NMIs come here, though it is not the boot CPU; atomic */
 	bool nmi_devices;
 	/* a kick's NMI is under way; set by any, cleared by the NMI handler; atomic */
@@ -60,19 +60,23 @@ struct cpu {
 	bool nmi_foreign;
 	/* the same, by the count of kicks, with MACHINE_CHECKS; this CPU and its NMI handler */
 	bool nmi_unclaimed;
-	u64 nmi_expected;        /* TSC: nmi_expected(); atomic */
+	u64 nmi_expected; /* TSC: nmi_expected(); atomic */
 	struct nmi_kicks {
-		u32 sent;        /* before each kick's NMI; set by any; atomic */
+		u32 sent; /* before each kick's NMI; set by any; atomic */
 		/* of these, or that will come no more; the NMI handler's, as the rest */
 		u32 come;
 		/* how many were sent then: at the NMI before, and some time before */
-		struct { u64 at; u32 sent; } mark[2];
+		struct {
+			u64 at;
+			u32 sent;
+		} mark[2];
 	} kicks;
-	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
+	u64 nmi_count; /* NMIs taken in root mode or reflected to it */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
 	u8 own[CPU_OWN_SIZE] __attribute__((aligned(CPU_OWN_AT))); /* of cpu_own() */
 };
-static_assert(offsetof(struct cpu, own) == CPU_OWN_AT, "margay.lds puts the variables of PERCPU there");
+static_assert(offsetof(struct cpu, own) == CPU_OWN_AT,
+	      "margay.lds puts the variables of PERCPU there");
 
 /* Before the type: a variable of each CPU. It has no value of its own, so there is nothing to set it to. */
 #define PERCPU __section("percpu,\"aw\",@nobits#")

@@ -23,7 +23,8 @@ void power_tell(void)
 	char text[96];
 
 	for (unsigned i = host_cpu_count(); i-- > 1;)
-		if (memcmp(&cpu_own(cpu_get(i), set), &cpu_own(cpu_get(0), set), sizeof(struct power))) {
+		if (memcmp(&cpu_own(cpu_get(i), set), &cpu_own(cpu_get(0), set),
+			   sizeof(struct power))) {
 			differ++;
 			first = i;
 		}

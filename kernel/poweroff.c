@@ -54,7 +54,8 @@ static u16 read_register(const struct fixed_register *r)
 static void write_register(const struct fixed_register *r, u16 value)
 {
 	if (r->mmio)
-		r->width == 1 ? (void)(*r->mmio = (u8)value) : (void)(*(volatile u16 *)r->mmio = value);
+		r->width == 1 ? (void)(*r->mmio = (u8)value)
+			      : (void)(*(volatile u16 *)r->mmio = value);
 	else
 		r->width == 1 ? outb(r->port, (u8)value) : outw(r->port, value);
 }
@@ -93,7 +94,8 @@ static void enable_acpi(void)
 {
 	const struct fadt_info *fadt = acpi.fadt;
 
-	if (!pm1a.width || !fadt->smi_cmd || fadt->smi_cmd > 0xffff || !fadt->acpi_enable || read_register(&pm1a) & ACPI_PM1_SCI_EN)
+	if (!pm1a.width || !fadt->smi_cmd || fadt->smi_cmd > 0xffff || !fadt->acpi_enable ||
+	    read_register(&pm1a) & ACPI_PM1_SCI_EN)
 		return;
 	outb((u16)fadt->smi_cmd, fadt->acpi_enable);
 	for (unsigned i = 0; i < OBEY_POLLS && !(read_register(&pm1a) & ACPI_PM1_SCI_EN); i++)
@@ -124,7 +126,7 @@ static void wait_for_effect(void)
 
 static u16 pm1_value(const struct fixed_register *r, u8 type)
 {
-	u16 keep = read_register(r) & (u16)~(7u << ACPI_PM1_SLP_TYP_SHIFT | ACPI_PM1_SLP_EN);
+	u16 keep = read_register(r) & (u16) ~(7u << ACPI_PM1_SLP_TYP_SHIFT | ACPI_PM1_SLP_EN);
 
 	return (u16)(keep | (unsigned)type << ACPI_PM1_SLP_TYP_SHIFT);
 }
@@ -135,7 +137,8 @@ static void enter_s5(void)
 	u16 a, b = 0;
 
 	if (!pm1a.width) {
-		write_register(&sleep_control, (u16)(s5.slp_typa << ACPI_SLEEP_SLP_TYP_SHIFT | ACPI_SLEEP_SLP_EN));
+		write_register(&sleep_control,
+			       (u16)(s5.slp_typa << ACPI_SLEEP_SLP_TYP_SHIFT | ACPI_SLEEP_SLP_EN));
 		return;
 	}
 	a = pm1_value(&pm1a, s5.slp_typa);
@@ -180,7 +183,9 @@ static void acpi_reset(const struct fadt_info *fadt)
 	struct fixed_register r;
 
 	if (IS_ENABLED(CONFIG_PCI) && gas->address && gas->space_id == ACPI_SPACE_PCI_CONFIG) {
-		struct pci_address a = { 0, 0, PCI_DEVFN(gas->address >> 32 & 0x1f, gas->address >> 16 & 7) };
+		struct pci_address a = {
+			0, 0, PCI_DEVFN(gas->address >> 32 & 0x1f, gas->address >> 16 & 7)
+		};
 
 		pci_write(a, (u16)gas->address, 1, fadt->reset_value);
 		return;

@@ -26,18 +26,25 @@ static bool possible(const struct rdt_caps *caps, const struct host_rdt_wish *wi
 	if (wish->ways && !caps->ways)
 		return refuse(text, "cache: these CPUs cannot divide their caches", 0);
 	if (wish->ways && wish->of != caps->ways)
-		return refuse(text, caps->level == 3 ? "cache: the L3 cache has %u ways" : "cache: the L2 cache has %u ways",
+		return refuse(text,
+			      caps->level == 3 ? "cache: the L3 cache has %u ways"
+					       : "cache: the L2 cache has %u ways",
 			      caps->ways);
 	if (!wish->bandwidth && !wish->gigabytes)
 		return true;
 	if (!caps->throttle_max && !caps->limit_bits)
 		return refuse(text, "bandwidth: these CPUs cannot divide memory bandwidth", 0);
 	if (wish->bandwidth && caps->limit_bits)
-		return refuse(text, "bandwidth: these CPUs divide it by GB/s: expected that, like 20G", 0);
+		return refuse(text,
+			      "bandwidth: these CPUs divide it by GB/s: expected that, like 20G",
+			      0);
 	if (wish->gigabytes && caps->throttle_max)
-		return refuse(text, "bandwidth: these CPUs divide it by percents: expected that, like 50%%", 0);
+		return refuse(
+			text,
+			"bandwidth: these CPUs divide it by percents: expected that, like 50%%", 0);
 	if (wish->gigabytes && rdt_limit(caps, wish->gigabytes) >= rdt_limit(caps, 0))
-		return refuse(text, "bandwidth: expected less than %uG on these CPUs", rdt_limit(caps, 0) / RDT_LIMIT_UNITS_PER_GB);
+		return refuse(text, "bandwidth: expected less than %uG on these CPUs",
+			      rdt_limit(caps, 0) / RDT_LIMIT_UNITS_PER_GB);
 	return true;
 }
 
@@ -55,7 +62,8 @@ static struct rdt_share *find(const void *owner, u32 cache)
 	return NULL;
 }
 
-static bool take_one(const void *owner, const struct rdt_caps *caps, const struct host_rdt_wish *wish, unsigned cpu)
+static bool take_one(const void *owner, const struct rdt_caps *caps,
+		     const struct host_rdt_wish *wish, unsigned cpu)
 {
 	u32 cache = cache_of(caps, cpu), mask;
 	struct rdt_share *s = find(owner, cache);
@@ -66,15 +74,20 @@ static bool take_one(const void *owner, const struct rdt_caps *caps, const struc
 		if (!s || !rdt_find(caps, share, SHARES, cache, wish->ways, &mask, &class))
 			return false;
 		*s = (struct rdt_share){
-			.owner = owner, .cache = cache, .mask = mask, .class = class,
-			.bandwidth = wish->bandwidth ? rdt_throttle(caps, wish->bandwidth) : rdt_limit(caps, wish->gigabytes),
+			.owner = owner,
+			.cache = cache,
+			.mask = mask,
+			.class = class,
+			.bandwidth = wish->bandwidth ? rdt_throttle(caps, wish->bandwidth)
+						     : rdt_limit(caps, wish->gigabytes),
 		};
 	}
 	s->cpus++;
 	return true;
 }
 
-bool host_rdt_take(const void *owner, const struct host_rdt_wish *wish, const u16 *cpu, unsigned nr_cpus, char *text)
+bool host_rdt_take(const void *owner, const struct host_rdt_wish *wish, const u16 *cpu,
+		   unsigned nr_cpus, char *text)
 {
 	struct rdt_caps caps;
 	unsigned n = 0;
@@ -91,14 +104,17 @@ bool host_rdt_take(const void *owner, const struct host_rdt_wish *wish, const u1
 	if (n == nr_cpus)
 		return true;
 	host_rdt_free(owner);
-	return refuse(text, wish->ways ? "cache: no such part of the cache of CPU %u is free" :
-					 "bandwidth: others have all classes of service of CPU %u", cpu[n]);
+	return refuse(text,
+		      wish->ways ? "cache: no such part of the cache of CPU %u is free"
+				 : "bandwidth: others have all classes of service of CPU %u",
+		      cpu[n]);
 }
 
 /* Under the lock: the calling CPU's cache gets what is noted of it; whoever has no ways shares those that are left. */
 static void store(const struct rdt_caps *caps, u32 cache)
 {
-	u32 rest = rdt_rest(caps, share, SHARES, cache), bandwidth = caps->limit_bits ? MSR_AMD_BW_CONTROL : MSR_MBA_THROTTLE;
+	u32 rest = rdt_rest(caps, share, SHARES, cache),
+	    bandwidth = caps->limit_bits ? MSR_AMD_BW_CONTROL : MSR_MBA_THROTTLE;
 	bool divided = caps->throttle_max || caps->limit_bits;
 
 	if (caps->cdp[0])
@@ -191,8 +207,8 @@ u32 host_rdt_cache(unsigned cpu)
 
 static bool count(const struct rdt_caps *caps, unsigned id, enum rdt_event event, u64 *value)
 {
-	return caps->events & BIT(event) && !host_wrmsr(MSR_QM_EVTSEL, (u64)id << 32 | event) && !host_rdmsr(MSR_QM_CTR, value) &&
-	       !(*value & NO_COUNT);
+	return caps->events & BIT(event) && !host_wrmsr(MSR_QM_EVTSEL, (u64)id << 32 | event) &&
+	       !host_rdmsr(MSR_QM_CTR, value) && !(*value & NO_COUNT);
 }
 
 bool host_rdt_use(const void *owner, const struct host_rdt_use *before, struct host_rdt_use *use)
@@ -211,9 +227,11 @@ bool host_rdt_use(const void *owner, const struct host_rdt_use *before, struct h
 	for (unsigned i = 0; i < 2; i++) {
 		u64 *traffic = i ? &use->local : &use->traffic;
 
-		use->counts[i] = count(&caps, id, RDT_TRAFFIC + i, &value) ? value : HOST_RDT_UNKNOWN;
+		use->counts[i] =
+			count(&caps, id, RDT_TRAFFIC + i, &value) ? value : HOST_RDT_UNKNOWN;
 		*traffic = HOST_RDT_UNKNOWN;
-		if (before && before->counts[i] != HOST_RDT_UNKNOWN && use->counts[i] != HOST_RDT_UNKNOWN)
+		if (before && before->counts[i] != HOST_RDT_UNKNOWN &&
+		    use->counts[i] != HOST_RDT_UNKNOWN)
 			*traffic = rdt_traffic(&caps, before->counts[i], use->counts[i]);
 	}
 	return true;

@@ -13,9 +13,7 @@ void screen_idle_start(void);
 bool screen_idle_draw(void);
 
 #else
-static inline void screen_idle_start(void)
-{
-}
+static inline void screen_idle_start(void) { }
 
 static inline bool screen_idle_draw(void)
 {

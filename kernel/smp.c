@@ -150,7 +150,9 @@ static bool compare_tsc(struct tsc_exchange *e)
  */
 static bool correct_tsc(struct tsc_exchange *e)
 {
-	for (unsigned i = 0; i < TSC_CORRECTIONS && cpu_features.tsc_adjust && tsc_difference(e, TSC_EXCHANGES); i++) {
+	for (unsigned i = 0;
+	     i < TSC_CORRECTIONS && cpu_features.tsc_adjust && tsc_difference(e, TSC_EXCHANGES);
+	     i++) {
 		struct tsc_exchange adjust;
 
 		question = QUESTION_ADJUST;
@@ -180,11 +182,14 @@ static bool talk_to(struct cpu *cpu)
 	after = tsc_difference(e, TSC_EXCHANGES);
 	cpu->tsc_ahead = after ? tsc_middle(e, TSC_EXCHANGES) : 0;
 	if (after && clock_tsc_differs())
-		printk_error("CPU with APIC ID %u: its TSC is %ld ticks or more %s the boot CPU's: not taken as one clock",
-			     cpu->apic_id, after > 0 ? after : -after, after > 0 ? "ahead of" : "behind");
+		printk_error(
+			"CPU with APIC ID %u: its TSC is %ld ticks or more %s the boot CPU's: not taken as one clock",
+			cpu->apic_id, after > 0 ? after : -after,
+			after > 0 ? "ahead of" : "behind");
 	else if (before && !after)
 		printk("CPU with APIC ID %u: its TSC was %ld ticks or more %s the boot CPU's: corrected by TSC_ADJUST",
-		       cpu->apic_id, before > 0 ? before : -before, before > 0 ? "ahead of" : "behind");
+		       cpu->apic_id, before > 0 ? before : -before,
+		       before > 0 ? "ahead of" : "behind");
 	question = QUESTION_LAST;
 	return ask(e);
 }
@@ -233,7 +238,10 @@ static void start_all(void)
 void smp_start(void)
 {
 	struct host_extent_request low = {
-		.size = TRAMPOLINE_TABLES * PAGE_SIZE, .align = PAGE_SIZE, .node = -1, .max_addr = GIB(4),
+		.size = TRAMPOLINE_TABLES * PAGE_SIZE,
+		.align = PAGE_SIZE,
+		.node = -1,
+		.max_addr = GIB(4),
 	};
 	struct host_extent tables;
 
@@ -241,8 +249,9 @@ void smp_start(void)
 		bool page = pmem_low_page();
 
 		if (!page || host_extent_alloc(&low, &tables)) {
-			printk_error("CPUs: the others cannot start: no memory %s", page ?
-				     "below 4 GiB for their first page tables" : "between 64 KiB and 640 KiB");
+			printk_error("CPUs: the others cannot start: no memory %s",
+				     page ? "below 4 GiB for their first page tables"
+					  : "between 64 KiB and 640 KiB");
 		} else {
 			trampoline_init(pmem_low_page(), tables.base.v);
 			start_all();

@@ -28,7 +28,8 @@ static bool set_next(struct cpu *cpu, struct host_work *work)
 {
 	struct host_work *none = NULL;
 
-	return __atomic_compare_exchange_n(&cpu_own(cpu, next_work), &none, work, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&cpu_own(cpu, next_work), &none, work, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 int host_cpu_assign(unsigned id, struct host_work *work)
@@ -44,7 +45,8 @@ int host_cpu_assign(unsigned id, struct host_work *work)
 	 */
 	if (cpu == this_cpu() && cpu->working && set_next(cpu, work))
 		return 0;
-	if (!__atomic_compare_exchange_n(&cpu->work, &none, work, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&cpu->work, &none, work, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return -EBUSY;
 	host_cpu_kick(id);
 	return 0;
@@ -114,7 +116,8 @@ static bool move_on(struct cpu *cpu, struct host_work *ended)
 {
 	struct host_work *next = __atomic_load_n(&cpu_own(cpu, next_work), __ATOMIC_ACQUIRE);
 
-	if (!__atomic_compare_exchange_n(&cpu->work, &ended, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&cpu->work, &ended, next, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return true;
 	if (next)
 		__atomic_store_n(&cpu_own(cpu, next_work), NULL, __ATOMIC_RELEASE);

@@ -38,6 +38,7 @@ void x2apic_tell(void)
 {
 	if (host_x2apic_off())
 		printk("x2APIC mode stays off, and interrupts = direct with it: %s",
-		       cmdline_of_boot()->x2apic == CMDLINE_X2APIC_OFF ? "x2apic=off" :
-		       "the firmware wishes it (DMAR); x2apic=on does without");
+		       cmdline_of_boot()->x2apic == CMDLINE_X2APIC_OFF
+			       ? "x2apic=off"
+			       : "the firmware wishes it (DMAR); x2apic=on does without");
 }

@@ -18,9 +18,9 @@ struct job {
 	const struct host_extent *extent;
 	unsigned count;
 	u64 next[HOST_ZERO_MAX]; /* bytes of each extent that somebody does or has done; atomic */
-	u64 nodes;         /* with a CPU in this job; bit by number */
+	u64 nodes; /* with a CPU in this job; bit by number */
 	bool (*unowned)(unsigned cpu);
-	unsigned busy;     /* CPUs that have not ended; atomic */
+	unsigned busy; /* CPUs that have not ended; atomic */
 };
 
 /* Takes part in every extent that is this CPU's to do, or in all. */
@@ -77,7 +77,8 @@ static int hand_out(struct job *job, struct host_work *work, unsigned cpu)
  */
 static bool can_lend(const struct job *job, const struct cpu *cpu)
 {
-	return cpu != this_cpu() && job->unowned(cpu->id) && __atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE);
+	return cpu != this_cpu() && job->unowned(cpu->id) &&
+	       __atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE);
 }
 
 /* All that nobody owns, on the nodes where there is something to do. */
@@ -101,11 +102,15 @@ static void borrow(struct job *job)
 		}
 }
 
-void zero_parallel(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus, bool (*unowned)(unsigned cpu))
+void zero_parallel(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
+		   bool (*unowned)(unsigned cpu))
 {
 	struct job job = {
-		.own = { .name = "zero", .run = run_own }, .lent = { .name = "zero", .run = run_lent },
-		.extent = e, .count = count, .unowned = unowned,
+		.own = { .name = "zero", .run = run_own },
+		.lent = { .name = "zero", .run = run_lent },
+		.extent = e,
+		.count = count,
+		.unowned = unowned,
 	};
 	u64 patience = rdtsc() + PATIENCE_MS * host_tsc_khz();
 	bool own = false;

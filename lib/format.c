@@ -44,7 +44,8 @@ static void put_string(struct output *out, const struct spec *spec, const char *
 }
 
 /* prefix: sign or "0x", before any zeros. */
-static void put_number(struct output *out, const struct spec *spec, u64 value, unsigned base, const char *prefix)
+static void put_number(struct output *out, const struct spec *spec, u64 value, unsigned base,
+		       const char *prefix)
 {
 	char text[20];
 	int n = 0, zeros = 0, fill;
@@ -144,7 +145,8 @@ int LIBC_NAME(vsnprintf)(char *buf, size_t size, const char *fmt, va_list args)
 		case 'u':
 		case 'x':
 			u = spec.is_long ? va_arg(ap, u64) : va_arg(ap, unsigned);
-			put_number(&out, &spec, u, *fmt == 'u' ? 10 : 16, spec.alt && u && *fmt == 'x' ? "0x" : "");
+			put_number(&out, &spec, u, *fmt == 'u' ? 10 : 16,
+				   spec.alt && u && *fmt == 'x' ? "0x" : "");
 			break;
 		case 'c':
 			c = (char)va_arg(ap, int);
@@ -155,11 +157,11 @@ int LIBC_NAME(vsnprintf)(char *buf, size_t size, const char *fmt, va_list args)
 			if (!str)
 				str = "(null)";
 			put_string(&out, &spec, str,
-				   LIBC_NAME(strnlen)(str, spec.precision < 0 ? SIZE_MAX : (size_t)spec.precision));
+				   LIBC_NAME(strnlen)(str, spec.precision < 0
+								   ? SIZE_MAX
+								   : (size_t)spec.precision));
 			break;
-		case '%':
-			put(&out, '%');
-			break;
+		case '%': put(&out, '%'); break;
 		default:
 			/* not ours: show it, so that the mistake is seen */
 			put(&out, '%');

@@ -23,14 +23,18 @@ struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 enum { FLAGS_NO_REGS = 0 }; /* QEMU_PLUGIN_CB_NO_REGS */
 
-extern void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, void (*cb)(uint64_t id, struct qemu_plugin_tb *tb));
+extern void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id,
+						  void (*cb)(uint64_t id,
+							     struct qemu_plugin_tb *tb));
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 extern size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
-extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data),
-						    int flags, void *data);
-extern void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(uint64_t id, void *data), void *data);
+extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+						   void (*cb)(unsigned vcpu, void *data), int flags,
+						   void *data);
+extern void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(uint64_t id, void *data),
+					   void *data);
 
 /* GLib's GByteArray */
 struct byte_array {
@@ -79,7 +83,8 @@ static inline bool is_marker(const uint8_t *byte)
 }
 
 /* Gives each NAME=VALUE to take(), which returns 0 for one that is right. -1 and a line for the first that is not. */
-static inline int plugin_arguments(int argc, char **argv, int (*take)(const char *name, const char *value))
+static inline int plugin_arguments(int argc, char **argv,
+				   int (*take)(const char *name, const char *value))
 {
 	for (int i = 0; i < argc; i++) {
 		char *value = strchr(argv[i], '=');
@@ -87,7 +92,8 @@ static inline int plugin_arguments(int argc, char **argv, int (*take)(const char
 		if (value)
 			*value = '\0';
 		if (!value || take(argv[i], value + 1)) {
-			fprintf(stderr, "plugin: bad argument %s%s%s\n", argv[i], value ? "=" : "", value ? value + 1 : "");
+			fprintf(stderr, "plugin: bad argument %s%s%s\n", argv[i], value ? "=" : "",
+				value ? value + 1 : "");
 			return -1;
 		}
 	}

@@ -66,8 +66,8 @@ static u8 *unpack(const char *program, const u8 *packed, size_t packed_size, siz
 	u8 *data;
 	pid_t child;
 
-	if (!input || fwrite(packed, 1, packed_size, input) != packed_size || fflush(input) || lseek(fileno(input), 0, SEEK_SET) ||
-	    pipe(out)) {
+	if (!input || fwrite(packed, 1, packed_size, input) != packed_size || fflush(input) ||
+	    lseek(fileno(input), 0, SEEK_SET) || pipe(out)) {
 		if (input)
 			fclose(input);
 		return NULL;
@@ -97,7 +97,8 @@ static unsigned unpacked_without(const u8 *data, size_t size)
 		return without;
 	data += img.offset + img.hdr.payload_offset;
 	for (unsigned i = 0; i < ARRAY_SIZE(packers); i++)
-		if (img.hdr.payload_length > 8 && !memcmp(data, packers[i].magic, strlen(packers[i].magic))) {
+		if (img.hdr.payload_length > 8 &&
+		    !memcmp(data, packers[i].magic, strlen(packers[i].magic))) {
 			u8 *whole = unpack(packers[i].program, data, img.hdr.payload_length, &size);
 
 			without = whole ? linux_built_without(whole, size) : without;
@@ -109,7 +110,8 @@ static unsigned unpacked_without(const u8 *data, size_t size)
 
 static void tell(const struct vm_config *c, const char *why, const char *what)
 {
-	fprintf(stderr, "%s: kernel %s: %s%s%s\n", c->file, c->kernel, why ? why : "", why ? ": " : "", what);
+	fprintf(stderr, "%s: kernel %s: %s%s%s\n", c->file, c->kernel, why ? why : "",
+		why ? ": " : "", what);
 }
 
 /* Why it takes no x2APIC mode; NULL: it does. */
@@ -117,7 +119,8 @@ static const char *no_x2apic(const struct vm_config *c, unsigned without)
 {
 	if (without & LINUX_BUILT_NO_KVM_GUEST)
 		return "built without KVM_GUEST";
-	return without & LINUX_BUILT_NO_X2APIC ? "built without X86_X2APIC" : vm_config_linux(c, LINUX_NO_X2APIC);
+	return without & LINUX_BUILT_NO_X2APIC ? "built without X86_X2APIC"
+					       : vm_config_linux(c, LINUX_NO_X2APIC);
 }
 
 bool check_kernel(const struct vm_config *c, const void *data, size_t size, bool all)
@@ -138,13 +141,17 @@ bool check_kernel(const struct vm_config *c, const void *data, size_t size, bool
 		return false;
 	}
 	if (clock && !HAS(CONFIG_VM_TSC_ONLY))
-		tell(c, clock, "the image has no CONFIG_VM_TSC_ONLY: it is told no rate of its TSC, and needs a CPU that says it");
+		tell(c, clock,
+		     "the image has no CONFIG_VM_TSC_ONLY: it is told no rate of its TSC, and needs a CPU that says it");
 	else if (clock)
-		tell(c, clock, "it is told the rate of its TSC (tsc_early_khz=, which Linux knows from 5.8 on)");
+		tell(c, clock,
+		     "it is told the rate of its TSC (tsc_early_khz=, which Linux knows from 5.8 on)");
 	if (x2apic && c->interrupts == VM_INTERRUPTS_AUTO)
 		tell(c, x2apic, "it takes no x2APIC mode, so interrupts = auto is emulated");
 	if (all && !clock && !x2apic && without & LINUX_BUILT_UNKNOWN)
-		tell(c, NULL, HAS(CONFIG_VM_TSC_ONLY) ? UNKNOWN "; the node finds out when it runs" : UNKNOWN);
+		tell(c, NULL,
+		     HAS(CONFIG_VM_TSC_ONLY) ? UNKNOWN "; the node finds out when it runs"
+					     : UNKNOWN);
 	else if (all && !clock && !x2apic)
 		tell(c, NULL, "it uses KVM's clock and x2APIC mode");
 	return true;

@@ -64,7 +64,8 @@ static void add_module(struct check_options *out, char *item)
 		}
 	if (equals)
 		*equals = 0;
-	out->modules[out->nr_modules++] = (struct check_module){ .name = item, .path = equals ? equals + 1 : NULL };
+	out->modules[out->nr_modules++] =
+		(struct check_module){ .name = item, .path = equals ? equals + 1 : NULL };
 }
 
 static bool take_flag(const char *word, struct check_options *out)
@@ -81,7 +82,8 @@ static bool take_flag(const char *word, struct check_options *out)
 static const char *missing_value(const char *word)
 {
 	static const char *const missing[][2] = {
-		{ "--module", "--module needs a name" }, { "--cmdline", "--cmdline needs a text" },
+		{ "--module", "--module needs a name" },
+		{ "--cmdline", "--cmdline needs a text" },
 		{ "--image", "--image needs a file" },
 	};
 

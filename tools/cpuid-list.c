@@ -47,7 +47,8 @@ static void section(const char *change)
 {
 	struct cpuid_difference d;
 
-	printf("\n## %c%s\n\n| leaf | flag | why |\n|---|---|---|\n", change[0] - 'a' + 'A', change + 1);
+	printf("\n## %c%s\n\n| leaf | flag | why |\n|---|---|---|\n", change[0] - 'a' + 'A',
+	       change + 1);
 	for (unsigned i = 0; cpuid_policy_documented_hidden(i, &d); i++) {
 		if (strcmp(d.change, change))
 			continue;

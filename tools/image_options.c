@@ -21,7 +21,8 @@ bool image_has(const char *option)
 {
 	char word[80];
 
-	snprintf(word, sizeof(word), " %.60s ", option + (strncmp(option, PREFIX, strlen(PREFIX)) ? 0 : strlen(PREFIX)));
+	snprintf(word, sizeof(word), " %.60s ",
+		 option + (strncmp(option, PREFIX, strlen(PREFIX)) ? 0 : strlen(PREFIX)));
 	return !lacks || !strstr(lacks, word);
 }
 
@@ -47,15 +48,18 @@ static char *read_section(FILE *f)
 	char *names = NULL, *found = NULL;
 	unsigned count = 0;
 
-	if (head && !memcmp(head->e_ident, ELFMAG, SELFMAG) && head->e_ident[EI_CLASS] == ELFCLASS64 &&
-	    head->e_shentsize == sizeof(*section) && head->e_shstrndx < head->e_shnum) {
+	if (head && !memcmp(head->e_ident, ELFMAG, SELFMAG) &&
+	    head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_shentsize == sizeof(*section) &&
+	    head->e_shstrndx < head->e_shnum) {
 		count = head->e_shnum;
 		section = (Elf64_Shdr *)read_at(f, head->e_shoff, count * sizeof(*section));
 	}
 	if (section)
-		names = read_at(f, section[head->e_shstrndx].sh_offset, section[head->e_shstrndx].sh_size);
+		names = read_at(f, section[head->e_shstrndx].sh_offset,
+				section[head->e_shstrndx].sh_size);
 	for (unsigned i = 0; names && !found && i < count; i++)
-		if (section[i].sh_name < section[head->e_shstrndx].sh_size && !strcmp(names + section[i].sh_name, SECTION))
+		if (section[i].sh_name < section[head->e_shstrndx].sh_size &&
+		    !strcmp(names + section[i].sh_name, SECTION))
 			found = read_at(f, section[i].sh_offset, section[i].sh_size);
 	free(names);
 	free(section);

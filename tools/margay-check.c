@@ -100,12 +100,15 @@ static void check_modules(const struct vm_config *c)
 		const struct check_module *m = find_module(name.name);
 
 		if (all_given && !m)
-			vm_config_error(&err, c->file, name.line, VM_CONFIG_NO_MODULE, name.key, name.name);
-		else if (!m || !m->data || !load_check(c, &name, m->data, m->size, &is_linux, &err)) {
+			vm_config_error(&err, c->file, name.line, VM_CONFIG_NO_MODULE, name.key,
+					name.name);
+		else if (!m || !m->data ||
+			 !load_check(c, &name, m->data, m->size, &is_linux, &err)) {
 			if (options.list)
 				puts(name.name);
 			else if (name.name == c->kernel && (is_linux || !m || !m->data))
-				errors += !check_kernel(c, m ? m->data : NULL, m ? m->size : 0, options.kernels);
+				errors += !check_kernel(c, m ? m->data : NULL, m ? m->size : 0,
+							options.kernels);
 			continue;
 		}
 		say(err.text);
@@ -156,9 +159,11 @@ static void check_cpus(const unsigned *after, unsigned i)
 		for (unsigned n = 0; n < c->cpus; n++)
 			for (unsigned m = 0; m < files[k]->cpus; m++)
 				if (c->cpu[n] == files[k]->cpu[m]) {
-					vm_config_error(&err, c->file, c->line_cpus, "cpus: CPU %u is %s's: give each VM its own, "
-							"or let this one wait for that one's end by after =", c->cpu[n],
-							files[k]->name);
+					vm_config_error(
+						&err, c->file, c->line_cpus,
+						"cpus: CPU %u is %s's: give each VM its own, "
+						"or let this one wait for that one's end by after =",
+						c->cpu[n], files[k]->name);
 					say(err.text);
 					return;
 				}
@@ -195,7 +200,8 @@ static void check_together(void)
 		}
 	}
 	for (unsigned i = 0; i < options.nr_files; i++) {
-		for (unsigned at = 0; files[i] && vm_config_lonely_net(files, options.nr_files, i, &at, &err);)
+		for (unsigned at = 0;
+		     files[i] && vm_config_lonely_net(files, options.nr_files, i, &at, &err);)
 			fprintf(stderr, "%s\n", err.text);
 	}
 	free(after);
@@ -243,7 +249,8 @@ static void check_all(void)
 
 	for (unsigned i = 0; i < options.nr_modules; i++)
 		if (options.modules[i].path)
-			options.modules[i].data = read_file(options.modules[i].path, 0, &options.modules[i].size);
+			options.modules[i].data =
+				read_file(options.modules[i].path, 0, &options.modules[i].size);
 	for (unsigned i = 0; i < options.nr_files; i++)
 		parse(options.files[i], i);
 	for (unsigned i = 0; i < options.nr_files; i++)
@@ -254,8 +261,8 @@ static void check_all(void)
 	check_own_modules();
 	/* At least a kernel comes beside the VM files. */
 	if (!options.each && options.nr_files + others > BOOTINFO_MODULES) {
-		fprintf(stderr, "%u VM files and %u more modules: the hypervisor takes %u in all\n", options.nr_files, others,
-			BOOTINFO_MODULES);
+		fprintf(stderr, "%u VM files and %u more modules: the hypervisor takes %u in all\n",
+			options.nr_files, others, BOOTINFO_MODULES);
 		errors++;
 	}
 }
@@ -284,8 +291,10 @@ static void say_right(const char *image)
 	unsigned n = options.nr_files;
 
 	if (n)
-		printf("%u VM file%s%s right for %s%s\n", n, n == 1 ? "" : "s", n == 1 ? " is" : " are", image,
-		       all_given ? "" : "; without --module nobody has looked for kernels and disks");
+		printf("%u VM file%s%s right for %s%s\n", n, n == 1 ? "" : "s",
+		       n == 1 ? " is" : " are", image,
+		       all_given ? ""
+				 : "; without --module nobody has looked for kernels and disks");
 	else
 		printf("the command line is right for %s\n", image);
 }

@@ -19,8 +19,9 @@ static const char *check_microcode(const char *data, size_t size)
 	struct microcode found;
 	const char *why = microcode_find((const u8 *)data, size, &intel, &found);
 
-	return why && microcode_find((const u8 *)data, size, &amd, &found) ?
-		"neither Intel's nor AMD's microcode: give a file as the vendor has it (intel-ucode/..., amd-ucode/...)" : NULL;
+	return why && microcode_find((const u8 *)data, size, &amd, &found)
+		       ? "neither Intel's nor AMD's microcode: give a file as the vendor has it (intel-ucode/..., amd-ucode/...)"
+		       : NULL;
 }
 
 /* Facts of a type of node: all but whether the node will be of that type, which the hash in the file says. */
@@ -46,8 +47,9 @@ static bool facts_wrong(const char *name, const char *data, size_t size, char wh
 	if (facts_right(data, size, &err))
 		return false;
 	if (err.here != err.expected)
-		snprintf(why, OWN_MODULE_TEXT, "%s:%u: %s: %#" PRIx64 " here, %#" PRIx64 " expected", name, err.line, err.what,
-			 err.here, err.expected);
+		snprintf(why, OWN_MODULE_TEXT,
+			 "%s:%u: %s: %#" PRIx64 " here, %#" PRIx64 " expected", name, err.line,
+			 err.what, err.here, err.expected);
 	else
 		snprintf(why, OWN_MODULE_TEXT, "%s:%u: %s", name, err.line, err.what);
 	return true;

@@ -7,7 +7,8 @@ extern const struct vm_abandon *const __start_vm_abandons[], *const __stop_vm_ab
 void vm_abandon(struct vm *vm)
 {
 	for (unsigned at = 0; at < VM_ABANDONS; at++)
-		for (const struct vm_abandon *const *a = __start_vm_abandons; a < __stop_vm_abandons; a++)
+		for (const struct vm_abandon *const *a = __start_vm_abandons;
+		     a < __stop_vm_abandons; a++)
 			if ((*a)->at == at)
 				(*a)->abandon(vm);
 }

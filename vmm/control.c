@@ -21,7 +21,8 @@ unsigned monitor_vm_count(void)
 const char *monitor_vm_name(unsigned i)
 {
 	/* Whoever commands may destroy it meanwhile: its name stays readable. */
-	const struct vm_config *c = __atomic_load_n(&monitor_slots[i % MONITOR_MAX_VMS].config, __ATOMIC_ACQUIRE);
+	const struct vm_config *c =
+		__atomic_load_n(&monitor_slots[i % MONITOR_MAX_VMS].config, __ATOMIC_ACQUIRE);
 
 	return i >= monitor_nr_slots ? NULL : c ? c->name : monitor_slots[i].file;
 }
@@ -52,7 +53,9 @@ static void get_size(const struct slot *s, struct monitor_vm *out)
 
 static void get_info(const struct slot *s, struct monitor_vm *out)
 {
-	*out = (struct monitor_vm){ .file = s->file, .config = s->config, .last_end = s->last_end, .starts = s->starts };
+	*out = (struct monitor_vm){
+		.file = s->file, .config = s->config, .last_end = s->last_end, .starts = s->starts
+	};
 	if (s->config)
 		get_size(s, out);
 	if (!s->config)
@@ -77,17 +80,21 @@ void monitor_vm_info(unsigned i, struct monitor_vm *out)
 const char *monitor_end_name(enum vm_end end)
 {
 	/* A kernel that cannot even say so any more has panicked, too. */
-	return vm_end_name(IS_ENABLED(CONFIG_VM_FOLLOW_UP) && end == VM_END_TRIPLE_FAULT ? VM_END_PANICKED : end);
+	return vm_end_name(IS_ENABLED(CONFIG_VM_FOLLOW_UP) && end == VM_END_TRIPLE_FAULT
+				   ? VM_END_PANICKED
+				   : end);
 }
 
 const char *monitor_state_name(const struct monitor_vm *info)
 {
 	static const char *const names[] = {
-		[MONITOR_VM_BAD] = "bad-file", [MONITOR_VM_WAITING] = "waiting", [MONITOR_VM_OVER] = "not-started",
-		[MONITOR_VM_CHANGING] = "changing", [MONITOR_VM_RUNNING] = "running", [MONITOR_VM_PAUSED] = "paused",
+		[MONITOR_VM_BAD] = "bad-file",     [MONITOR_VM_WAITING] = "waiting",
+		[MONITOR_VM_OVER] = "not-started", [MONITOR_VM_CHANGING] = "changing",
+		[MONITOR_VM_RUNNING] = "running",  [MONITOR_VM_PAUSED] = "paused",
 	};
 
-	return info->state == MONITOR_VM_OVER && info->starts ? monitor_end_name(info->last_end) : names[info->state];
+	return info->state == MONITOR_VM_OVER && info->starts ? monitor_end_name(info->last_end)
+							      : names[info->state];
 }
 
 /* One line per VM for a panic: without the lock, whose holder has stopped. */
@@ -97,7 +104,8 @@ static void report(void)
 
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		get_info(&monitor_slots[i], &info);
-		host_log("%s: state=%s starts=%u", monitor_vm_name(i), monitor_state_name(&info), info.starts);
+		host_log("%s: state=%s starts=%u", monitor_vm_name(i), monitor_state_name(&info),
+			 info.starts);
 	}
 }
 
@@ -155,7 +163,8 @@ static bool hand_out(struct host_work *work)
 	char owner[VM_NAME_MAX + 1];
 
 	for (unsigned cpu = 0; cpu < host_cpu_count(); cpu++)
-		if ((monitor_booted || cpu != host_cpu_this()) && !place_owner(cpu, owner) && !host_cpu_assign(cpu, work))
+		if ((monitor_booted || cpu != host_cpu_this()) && !place_owner(cpu, owner) &&
+		    !host_cpu_assign(cpu, work))
 			return true;
 	return false;
 }
@@ -240,12 +249,14 @@ static int start(unsigned i, bool operator)
 
 	spin_lock(&monitor_lock);
 	/* The operator may have stopped it meanwhile. */
-	if (!operator && s->state != WAITING) {
+	if (!operator&& s->state != WAITING) {
 		spin_unlock(&monitor_lock);
 		return -EBUSY;
 	}
-	waits = SLOTS_WAIT && s->config && s->state == WAITING && s->starts && !monitor_has_functions(s);
-	ends = s->state == ENDING || s->state == ENDED || (s->state == STARTED && s->vm && s->vm->end != VM_RUNNING);
+	waits = SLOTS_WAIT && s->config && s->state == WAITING && s->starts &&
+		!monitor_has_functions(s);
+	ends = s->state == ENDING || s->state == ENDED ||
+	       (s->state == STARTED && s->vm && s->vm->end != VM_RUNNING);
 	err = !s->config ? -EINVAL : !hvm ? -ENODEV : s->state == STARTED && !ends ? -EBUSY : 0;
 	if (!err && !ends && !waits)
 		s->state = STARTED;
@@ -306,7 +317,8 @@ int monitor_vm_stop(unsigned i, bool again)
 	else if (IS_ENABLED(CONFIG_LOST_CPUS))
 		vm_stop_again(s, hand_out);
 	/* One that ends and is restarted all the time has seldom a vCPU to stop, or has just ended by itself. */
-	starts = !again && (s->again || s->state == STARTED || s->state == ENDING) && (!vm || vm->end != VM_END_STOPPED);
+	starts = !again && (s->again || s->state == STARTED || s->state == ENDING) &&
+		 (!vm || vm->end != VM_END_STOPPED);
 	s->stopped = s->stopped || starts;
 	if (vm || !again)
 		s->again = again;

@@ -12,20 +12,20 @@ struct vmexit;
 /* What it has of a vCPU; its own but for the first five, which are stored while it is out of the guest. */
 #define DEBUG_REGISTERS 4u
 struct vcpu_debug {
-	bool wanted;      /* to serve a command; atomic */
-	bool hold;        /* stays out of the guest though the VM runs; atomic */
-	bool work;        /* must look before it enters the guest; atomic */
-	bool sync;        /* what is wanted of it has changed */
+	bool wanted; /* to serve a command; atomic */
+	bool hold; /* stays out of the guest though the VM runs; atomic */
+	bool work; /* must look before it enters the guest; atomic */
+	bool sync; /* what is wanted of it has changed */
 	bool step_wanted;
-	bool retired;     /* the instruction that is being stepped was emulated */
-	bool own;         /* the debug registers are the debugger's; these are the guest's: */
+	bool retired; /* the instruction that is being stepped was emulated */
+	bool own; /* the debug registers are the debugger's; these are the guest's: */
 	u64 dr[DEBUG_REGISTERS];
 	u64 dr6;
 	u64 dr7;
 	/* RFLAGS.TF is ours; a breakpoint waits at an exception's handler */
 	enum { STEP_NONE, STEP_ON, STEP_LANDING } step;
-	bool guest_tf;    /* what it was */
-	bool loads_tf;    /* the instruction sets RFLAGS.TF itself */
+	bool guest_tf; /* what it was */
+	bool loads_tf; /* the instruction sets RFLAGS.TF itself */
 	u16 opcode;
 	u64 landing;
 	unsigned landing_dr;

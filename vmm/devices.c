@@ -45,7 +45,9 @@ static void devices_vm_destroy(struct vm *vm)
 	}
 }
 
-static const struct vm_stage devices_stage = { .at = STAGE_DEVICES, .create = devices_vm_create, .destroy = devices_vm_destroy };
+static const struct vm_stage devices_stage = { .at = STAGE_DEVICES,
+					       .create = devices_vm_create,
+					       .destroy = devices_vm_destroy };
 VM_STAGE(devices_stage);
 
 static void tell_vcpu(struct vcpu *vcpu, bool starts)
@@ -53,7 +55,8 @@ static void tell_vcpu(struct vcpu *vcpu, bool starts)
 	const struct vdev *const *d = __start_vdevs;
 
 	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
-		void (*fn)(struct vcpu *vcpu, void *instance) = starts ? d[i]->vcpu_start : d[i]->vcpu_stop;
+		void (*fn)(struct vcpu *vcpu, void *instance) =
+			starts ? d[i]->vcpu_start : d[i]->vcpu_stop;
 
 		if (fn)
 			fn(vcpu, vcpu->vm->device[i]);
@@ -71,7 +74,8 @@ static void devices_vcpu_stop(struct vcpu *vcpu)
 }
 
 static const struct vcpu_stage devices_vcpu_stage = {
-	.at = VCPU_DEVICES, .on = { [VCPU_STARTS] = devices_vcpu_start, [VCPU_STOPS] = devices_vcpu_stop },
+	.at = VCPU_DEVICES,
+	.on = { [VCPU_STARTS] = devices_vcpu_start, [VCPU_STOPS] = devices_vcpu_stop },
 };
 VCPU_STAGE(devices_vcpu_stage);
 
@@ -102,7 +106,8 @@ int vm_press(struct vm *vm, enum vm_button button)
 bool vcpu_machine_check(struct vcpu *vcpu, u64 page)
 {
 	for (const struct vdev *const *d = __start_vdevs; d < __stop_vdevs; d++)
-		if ((*d)->calls && (*d)->calls->machine_check && (*d)->calls->machine_check(vcpu, page))
+		if ((*d)->calls && (*d)->calls->machine_check &&
+		    (*d)->calls->machine_check(vcpu, page))
 			return true;
 	return false;
 }

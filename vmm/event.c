@@ -30,7 +30,8 @@ static bool doubles(u8 first, u8 second)
 /* All but debug exceptions, traps, aborts and the debugger's INT n (SDM vol. 3, table 6-1). */
 static bool is_fault(u8 vector)
 {
-	return vector < 32 && !(BIT(vector) & (BIT(VEC_DB) | BIT(VEC_BP) | BIT(VEC_OF) | BIT(VEC_DF) | BIT(VEC_MC)));
+	return vector < 32 && !(BIT(vector) & (BIT(VEC_DB) | BIT(VEC_BP) | BIT(VEC_OF) |
+					       BIT(VEC_DF) | BIT(VEC_MC)));
 }
 
 /* An interrupt or NMI in delivery gives way to an exception; it stays pending. */
@@ -75,7 +76,10 @@ static void raise(struct vcpu *vcpu, u8 vector, bool has_error, u32 error)
 	/* The CPU pushes it for its own faults; an exit by an instruction has cleared it (18.3.1.1, 28.3.3). */
 	if (is_fault(vector))
 		vcpu->regs.rflags |= RFLAGS_RF;
-	*e = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = vector, .has_error = has_error, .error = error };
+	*e = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION,
+				 .vector = vector,
+				 .has_error = has_error,
+				 .error = error };
 }
 
 void vcpu_raise(struct vcpu *vcpu, u8 vector)
@@ -125,7 +129,8 @@ static noinline void queue_interrupt(struct vcpu *vcpu, u8 vector)
 		give_back(vcpu);
 		vcpu->event.type = HVM_EVENT_NONE;
 	}
-	if (vcpu->event.type == HVM_EVENT_NONE && vcpu->regs.rflags & RFLAGS_IF && !vcpu->regs.shadow) {
+	if (vcpu->event.type == HVM_EVENT_NONE && vcpu->regs.rflags & RFLAGS_IF &&
+	    !vcpu->regs.shadow) {
 		vcpu->vm->intc->accept(vcpu, vector);
 		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = vector };
 		telemetry_injected(&vcpu->stats, vector);
@@ -153,5 +158,6 @@ void vcpu_queue_events(struct vcpu *vcpu)
 
 bool vcpu_wakes(struct vcpu *vcpu)
 {
-	return vcpu->nmi_pending || (vcpu->regs.rflags & RFLAGS_IF && vcpu->vm->intc->pending(vcpu) >= 0);
+	return vcpu->nmi_pending ||
+	       (vcpu->regs.rflags & RFLAGS_IF && vcpu->vm->intc->pending(vcpu) >= 0);
 }

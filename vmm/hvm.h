@@ -15,6 +15,7 @@ extern struct hvm_caps hvm_caps;
  */
 int hvm_find_backend(void (*tell)(const struct hvm_feature *f));
 /* What -ENODEV means. */
-#define HVM_NO_BACKEND "CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 ECX bit 2)"
+#define HVM_NO_BACKEND \
+	"CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 ECX bit 2)"
 
 #endif

@@ -111,15 +111,30 @@ static_assert(offsetof(struct guest_regs, gpr) == 24, "entry stubs (run.asm)");
 /* Everything else is read and written through get()/set(). */
 enum hvm_reg {
 	/* as the guest sees them */
-	HVM_CR0, HVM_CR2, HVM_CR3, HVM_CR4,
+	HVM_CR0,
+	HVM_CR2,
+	HVM_CR3,
+	HVM_CR4,
 	HVM_EFER,
 	HVM_PAT,
-	HVM_DR6, HVM_DR7,
+	HVM_DR6,
+	HVM_DR7,
 	/* consecutive */
-	HVM_DR0, HVM_DR1, HVM_DR2, HVM_DR3,
-	HVM_SYSENTER_CS, HVM_SYSENTER_ESP, HVM_SYSENTER_EIP,
-	HVM_FS_BASE, HVM_GS_BASE, HVM_KERNEL_GS_BASE,
-	HVM_STAR, HVM_LSTAR, HVM_CSTAR, HVM_SFMASK, HVM_TSC_AUX,
+	HVM_DR0,
+	HVM_DR1,
+	HVM_DR2,
+	HVM_DR3,
+	HVM_SYSENTER_CS,
+	HVM_SYSENTER_ESP,
+	HVM_SYSENTER_EIP,
+	HVM_FS_BASE,
+	HVM_GS_BASE,
+	HVM_KERNEL_GS_BASE,
+	HVM_STAR,
+	HVM_LSTAR,
+	HVM_CSTAR,
+	HVM_SFMASK,
+	HVM_TSC_AUX,
 	HVM_NMI_BLOCKED, /* 1 from an NMI's delivery to the IRET */
 	HVM_REGS
 };
@@ -137,17 +152,17 @@ struct hvm_context {
 
 /* What the backend found on this machine; filled in by probe(). */
 struct hvm_caps {
-	bool stage2_1g;      /* 1 GiB leaves */
-	u8 phys_bits;        /* GPA width that stage 2 can map */
-	bool insn_len;       /* exits carry the instruction length */
+	bool stage2_1g; /* 1 GiB leaves */
+	u8 phys_bits; /* GPA width that stage 2 can map */
+	bool insn_len; /* exits carry the instruction length */
 	/* usable in the guest: CPUID policy */
 	bool rdtscp;
 	bool invpcid;
 	bool xsaves;
 	bool waitpkg;
-	bool pcid;           /* CR4.PCIDE may be set by the guest */
-	bool counters;       /* performance counters can count for the guest alone */
-	u64 cr4_allowed;     /* CR4 bits that hardware lets a guest set */
+	bool pcid; /* CR4.PCIDE may be set by the guest */
+	bool counters; /* performance counters can count for the guest alone */
+	u64 cr4_allowed; /* CR4 bits that hardware lets a guest set */
 };
 
 /* Something that probe() looked for. */
@@ -242,7 +257,7 @@ static inline void hvm_set_ports(u8 *map, u16 port, unsigned count, bool on)
 		if (on)
 			map[p / 8] |= (u8)(1u << p % 8);
 		else
-			map[p / 8] &= (u8)~(1u << p % 8);
+			map[p / 8] &= (u8) ~(1u << p % 8);
 	}
 }
 

@@ -54,7 +54,8 @@ static inline bool lean_cpuid(struct vcpu *vcpu, u64 *rax)
 /* A number that nobody knows, or no right to ask. */
 static inline bool lean_hypercall(u64 *rax, unsigned cpl)
 {
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && !cpl && *rax - MARGAY_HC_INFO <= MARGAY_HC_DMA_CONFIRM - MARGAY_HC_INFO)
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && !cpl &&
+	    *rax - MARGAY_HC_INFO <= MARGAY_HC_DMA_CONFIRM - MARGAY_HC_INFO)
 		return false;
 	*rax = (u64)(cpl ? MARGAY_HC_EPERM : MARGAY_HC_ENOSYS);
 	return true;

@@ -13,7 +13,8 @@ void looks_sort(void)
 {
 	nr_sorted = 0;
 	for (unsigned at = 0; at < VCPU_LOOKS; at++)
-		for (const struct vcpu_look *const *l = __start_vcpu_looks; l < __stop_vcpu_looks; l++)
+		for (const struct vcpu_look *const *l = __start_vcpu_looks; l < __stop_vcpu_looks;
+		     l++)
 			if ((*l)->at == at)
 				sorted[nr_sorted++] = *l;
 }

@@ -9,8 +9,9 @@
 
 static void give_up(struct vcpu *vcpu)
 {
-	vm_tell(vcpu->vm, "vcpu%u: CPU %u does not answer: it and what the VM had are not used until the node restarts", vcpu->id,
-		vcpu->cpu);
+	vm_tell(vcpu->vm,
+		"vcpu%u: CPU %u does not answer: it and what the VM had are not used until the node restarts",
+		vcpu->id, vcpu->cpu);
 	host_cpu_lost(vcpu->cpu);
 }
 

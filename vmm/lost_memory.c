@@ -41,7 +41,8 @@ static bool lost_look(struct vcpu *vcpu)
 	if (!__atomic_exchange_n(&vcpu->lost_pages, false, __ATOMIC_ACQ_REL))
 		return false;
 	vm_stage2_lock(vcpu);
-	for (; host_memory_lost(vm->lost_seen, &page); __atomic_store_n(&vm->lost_seen, vm->lost_seen + 1, __ATOMIC_RELEASE))
+	for (; host_memory_lost(vm->lost_seen, &page);
+	     __atomic_store_n(&vm->lost_seen, vm->lost_seen + 1, __ATOMIC_RELEASE))
 		drop(vcpu, page);
 	vm_stage2_unlock(vm);
 	return false;
@@ -53,7 +54,8 @@ static void lost_start(struct vcpu *vcpu)
 	vcpu->lost_pages = true;
 }
 
-static const struct vcpu_stage lost_stage = { .at = VCPU_LOST, .on = { [VCPU_STARTS] = lost_start } };
+static const struct vcpu_stage lost_stage = { .at = VCPU_LOST,
+					      .on = { [VCPU_STARTS] = lost_start } };
 VCPU_STAGE(lost_stage);
 static const struct vcpu_look pages_look = { .at = LOOK_LOST, .look = lost_look };
 VCPU_LOOK(pages_look);
@@ -112,7 +114,8 @@ bool vm_tells_lost(struct vm *vm, u64 page)
 
 	for (unsigned i = 0; host_memory_lost(i, &lost); i++)
 		if (lost == page)
-			return !(__atomic_fetch_or(&vm->lost_told, BIT(i), __ATOMIC_ACQ_REL) & BIT(i));
+			return !(__atomic_fetch_or(&vm->lost_told, BIT(i), __ATOMIC_ACQ_REL) &
+				 BIT(i));
 	return false;
 }
 
@@ -120,7 +123,9 @@ void vcpu_lost_memory(struct vcpu *vcpu, u64 page)
 {
 	if (vcpu_machine_check(vcpu, page))
 		return;
-	vm_tell(vcpu->vm, "vcpu%u: has used memory that the machine has lost: the machine checks before", vcpu->id);
+	vm_tell(vcpu->vm,
+		"vcpu%u: has used memory that the machine has lost: the machine checks before",
+		vcpu->id);
 	/* Nothing of it is shown: that might be the same memory. */
 	vm_end(vcpu->vm, VM_END_MACHINE_CHECK);
 }
@@ -130,5 +135,6 @@ void vcpu_lost_access(struct vcpu *vcpu, gpa_t addr)
 	const struct gpa_region *r = gpa_map_find(&vm_parts(vcpu->vm)->map, addr.v);
 
 	/* A fault: the instruction has not been carried out, and can be begun again. */
-	vcpu_lost_memory(vcpu, ALIGN_DOWN(r->hpa + (addr.v - r->gpa), PAGE_SIZE) | MCG_STATUS_RIPV | MCG_STATUS_EIPV);
+	vcpu_lost_memory(vcpu, ALIGN_DOWN(r->hpa + (addr.v - r->gpa), PAGE_SIZE) | MCG_STATUS_RIPV |
+				       MCG_STATUS_EIPV);
 }

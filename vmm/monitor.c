@@ -77,8 +77,8 @@ static void read_configs(void)
 		if (strncmp(m->name, MONITOR_VM_PREFIX, strlen(MONITOR_VM_PREFIX)) != 0)
 			continue;
 		if (monitor_nr_slots == MONITOR_MAX_VMS)
-			host_log("margay: %s: this image runs %u VM%s, this one is left out", m->name, MONITOR_MAX_VMS,
-				 MONITOR_MAX_VMS > 1 ? "s" : "");
+			host_log("margay: %s: this image runs %u VM%s, this one is left out",
+				 m->name, MONITOR_MAX_VMS, MONITOR_MAX_VMS > 1 ? "s" : "");
 		else
 			read_config(m);
 	}
@@ -149,7 +149,8 @@ static void start_ready(void)
 		bool ready;
 
 		spin_lock(&monitor_lock);
-		ready = s->config && s->state == WAITING && !s->restart_at && (!SLOTS_WAIT || monitor_has_functions(s)) &&
+		ready = s->config && s->state == WAITING && !s->restart_at &&
+			(!SLOTS_WAIT || monitor_has_functions(s)) &&
 			(!IS_ENABLED(CONFIG_VM_SHARING) || !s->after || s->after->state >= ENDED);
 		if (ready)
 			s->state = STARTED;
@@ -197,11 +198,13 @@ static void reap(struct host_work *work)
 	if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
 		monitor_witness->ended(s);
 	if (s->last_end == VM_END_EXIT)
-		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end), s->last_status);
+		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end),
+			 s->last_status);
 	else
 		host_log("%s: end=%s", s->config->name, vm_end_name(s->last_end));
 	if (vm->lines.unsaid)
-		vm_tell(vm, "%u more lines that its guest has caused are not in the log", vm->lines.unsaid);
+		vm_tell(vm, "%u more lines that its guest has caused are not in the log",
+			vm->lines.unsaid);
 	if (IS_ENABLED(CONFIG_VM_LOG) && !vm_ended_well(s->last_end, s->last_status))
 		output_log_last(vm->id, LAST_WORDS, NULL);
 	spin_lock(&monitor_lock);
@@ -270,7 +273,8 @@ static bool modules_needed(void)
 		    ((IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_has_operator()) ||
 		     (IS_ENABLED(CONFIG_VIRTIO) && monitor_slots[i].config->nr_disks) ||
 		     (IS_ENABLED(CONFIG_COMMANDER) && monitor_slots[i].config->control.commands) ||
-		     (IS_ENABLED(CONFIG_VM_SHARING) && (monitor_slots[i].after || monitor_slots[i].state == WAITING)) ||
+		     (IS_ENABLED(CONFIG_VM_SHARING) &&
+		      (monitor_slots[i].after || monitor_slots[i].state == WAITING)) ||
 		     (IS_ENABLED(CONFIG_VM_TSC_ONLY) && may_start_anew(&monitor_slots[i])) ||
 		     vm_ever_restarts(monitor_slots[i].config)))
 			return true;

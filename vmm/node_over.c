@@ -16,7 +16,8 @@ void monitor_sum_up(char text[MONITOR_SUM])
 			destroyed++;
 		else if (IS_ENABLED(CONFIG_REPORT) && s->config && s->state == STARTED)
 			running++;
-		else if (IS_ENABLED(CONFIG_REPORT) && s->config && !s->last_end && (hvm || s->state == OVER))
+		else if (IS_ENABLED(CONFIG_REPORT) && s->config && !s->last_end &&
+			 (hvm || s->state == OVER))
 			unstarted++;
 		else
 			failed += !s->config || !vm_ended_well(s->last_end, s->last_status);
@@ -34,7 +35,8 @@ static bool asked_for(enum vm_then then)
 	bool asked = false;
 
 	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
-		asked = asked || (s->starts && vm_follow_up(s->config, s->last_end, s->last_status) == then);
+		asked = asked ||
+			(s->starts && vm_follow_up(s->config, s->last_end, s->last_status) == then);
 	return asked;
 }
 

@@ -101,7 +101,8 @@ static void hear_guest(const char *text)
 		copy_text(to->last, sizeof(to->last), span_of(text));
 }
 
-static void outcome_set(const struct slot *s, const struct outcome *set, enum vm_end kind, bool ask_log, bool ask_guest)
+static void outcome_set(const struct slot *s, const struct outcome *set, enum vm_end kind,
+			bool ask_log, bool ask_guest)
 {
 	u64 tsc;
 
@@ -120,7 +121,8 @@ static void outcome_set(const struct slot *s, const struct outcome *set, enum vm
 
 void outcome_ended(const struct slot *s)
 {
-	const struct outcome set = { .kind = monitor_end_name(s->last_end), .status = s->last_status };
+	const struct outcome set = { .kind = monitor_end_name(s->last_end),
+				     .status = s->last_status };
 	bool said = s->last_end != VM_END_EXIT && !vm_ended_well(s->last_end, s->last_status);
 
 	outcome_set(s, &set, s->last_end, said, true);
@@ -167,7 +169,8 @@ u64 outcome_count(const struct slot *s, unsigned i)
 	return __atomic_load_n(&counts[s - monitor_slots][i], __ATOMIC_RELAXED);
 }
 
-static const struct monitor_witness outcome_witness = { .ended = outcome_ended, .not_started = outcome_not_started };
+static const struct monitor_witness outcome_witness = { .ended = outcome_ended,
+							.not_started = outcome_not_started };
 
 /* It hears of all ends from now on; files that were not understood it tells itself of. */
 static void outcome_start(void)

@@ -20,7 +20,7 @@ struct outcome {
 	unsigned line;    /* of its VM file, if that is what is wrong; else 0 */
 	/* the hypervisor's words: of what did not start, or did not end by its guest's will; else empty */
 	char why[240];
-	char last[120];   /* what its guest said last on its console */
+	char last[120]; /* what its guest said last on its console */
 };
 
 /* As struct monitor_witness has it. */

@@ -35,7 +35,8 @@ void output_log_start(unsigned id, const struct vm_config *config)
 	if (r->size)
 		r->data = host_pages_alloc((unsigned)(r->size / PAGE_SIZE), -1);
 	if (r->size && !r->data)
-		host_log("%s: console_log: no memory for %u KiB: its output is not kept", config->name, config->console_log);
+		host_log("%s: console_log: no memory for %u KiB: its output is not kept",
+			 config->name, config->console_log);
 }
 
 void output_log_put(unsigned id, const u8 *bytes, size_t n)
@@ -78,7 +79,8 @@ bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
 
 		/* Its guest may go on, and write over what has not been said yet. */
 		spin_lock(&r->lock);
-		for (at = MAX(at, oldest(r)); at < end && n < HOST_CONSOLE_LINE && byte != '\n'; at++) {
+		for (at = MAX(at, oldest(r)); at < end && n < HOST_CONSOLE_LINE && byte != '\n';
+		     at++) {
 			byte = byte_at(r, at);
 			if (byte != '\r' && byte != '\n')
 				line[n++] = byte;

@@ -22,8 +22,9 @@ void vcpu_stay_paused(struct vcpu *vcpu);
 static inline bool vm_paused(const struct vm *vm)
 {
 	/* One that a crash keeps is paused whoever resumes it. */
-	return IS_ENABLED(CONFIG_VM_PAUSE) && (__atomic_load_n(&vm->paused, __ATOMIC_ACQUIRE) ||
-					       (IS_ENABLED(CONFIG_COMMANDER) && __atomic_load_n(&vm->kept, __ATOMIC_ACQUIRE)));
+	return IS_ENABLED(CONFIG_VM_PAUSE) &&
+	       (__atomic_load_n(&vm->paused, __ATOMIC_ACQUIRE) ||
+		(IS_ENABLED(CONFIG_COMMANDER) && __atomic_load_n(&vm->kept, __ATOMIC_ACQUIRE)));
 }
 
 /*
@@ -44,7 +45,8 @@ static inline bool vm_stands_still(struct vm *vm)
 /* Does it stay out of the guest, with its VM or for the debugger? */
 static inline bool vcpu_paused(const struct vcpu *vcpu)
 {
-	return vm_paused(vcpu->vm) || (IS_ENABLED(CONFIG_GDB) && __atomic_load_n(&vcpu->debug.hold, __ATOMIC_ACQUIRE));
+	return vm_paused(vcpu->vm) ||
+	       (IS_ENABLED(CONFIG_GDB) && __atomic_load_n(&vcpu->debug.hold, __ATOMIC_ACQUIRE));
 }
 
 #endif

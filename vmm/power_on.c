@@ -9,14 +9,21 @@
 
 static const struct segment segment[SEG_COUNT] = {
 	[SEG_CS] = { .selector = 0xf000, .base = 0xffff0000, .limit = 0xffff, .attr = 0x9b },
-	[SEG_DS] = DATA, [SEG_ES] = DATA, [SEG_FS] = DATA, [SEG_GS] = DATA, [SEG_SS] = DATA,
+	[SEG_DS] = DATA,
+	[SEG_ES] = DATA,
+	[SEG_FS] = DATA,
+	[SEG_GS] = DATA,
+	[SEG_SS] = DATA,
 	[SEG_LDTR] = { .limit = 0xffff, .attr = 0x82 },
 	[SEG_TR] = { .limit = 0xffff, .attr = 0x8b },
 };
 
 /* 0: whatever is not here. */
 static const u64 value[HVM_REGS] = {
-	[HVM_CR0] = CR0_CD | CR0_NW | CR0_ET, [HVM_PAT] = PAT_RESET, [HVM_DR6] = DR6_NONE, [HVM_DR7] = DR7_FIXED,
+	[HVM_CR0] = CR0_CD | CR0_NW | CR0_ET,
+	[HVM_PAT] = PAT_RESET,
+	[HVM_DR6] = DR6_NONE,
+	[HVM_DR7] = DR7_FIXED,
 };
 
 void vcpu_power_on(struct vcpu *vcpu)

@@ -25,7 +25,8 @@ struct pvclock_time {
 	u8 flags;
 	u8 pad[2];
 } __packed __aligned(4);
-static_assert(sizeof(struct pvclock_time) == 32 && offsetof(struct pvclock_time, mul) == 24, "KVM ABI");
+static_assert(sizeof(struct pvclock_time) == 32 && offsetof(struct pvclock_time, mul) == 24,
+	      "KVM ABI");
 
 struct pvclock_wall {
 	u32 version;

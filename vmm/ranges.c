@@ -26,9 +26,14 @@ static void pio_add(struct vm_ranges *all, struct pio_range range)
 	all->pio[i] = range;
 	/* Where size matters, the search begins at the first. */
 	for (unsigned block = 0; !IS_ENABLED(CONFIG_OPTIMIZE_SIZE) && block < PIO_BLOCKS; block++) {
-		for (i = 0; i < all->nr_pio && all->pio[i].base + (unsigned)all->pio[i].count <= block * PIO_BLOCK; i++)
+		for (i = 0; i < all->nr_pio &&
+			    all->pio[i].base + (unsigned)all->pio[i].count <= block * PIO_BLOCK;
+		     i++)
 			;
-		all->pio_from[block] = (u8)(i < all->nr_pio && all->pio[i].base < (block + 1) * PIO_BLOCK ? i : PIO_NONE);
+		all->pio_from[block] =
+			(u8)(i < all->nr_pio && all->pio[i].base < (block + 1) * PIO_BLOCK
+				     ? i
+				     : PIO_NONE);
 	}
 }
 
@@ -45,7 +50,8 @@ int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *op
 	return 0;
 }
 
-#define MANY_PAGES (unsigned)(ALIGN_UP(VM_MAX_MMIO * sizeof(struct mmio_range), PAGE_SIZE) / PAGE_SIZE)
+#define MANY_PAGES \
+	(unsigned)(ALIGN_UP(VM_MAX_MMIO * sizeof(struct mmio_range), PAGE_SIZE) / PAGE_SIZE)
 
 /* No vCPU runs yet that could be looking. False: there is no room for more. */
 static bool has_mmio_room(struct vm_ranges *all)

@@ -80,7 +80,7 @@ struct vm_ranges {
 	struct pio_range pio[VM_MAX_PIO]; /* by port */
 	/* by block of ports: the first in pio that has one of it, or PIO_NONE */
 	u8 pio_from[PIO_BLOCKS];
-	struct mmio_range *mmio;  /* the few, or pages with VM_MAX_MMIO */
+	struct mmio_range *mmio; /* the few, or pages with VM_MAX_MMIO */
 	struct mmio_range few[VM_FEW_MMIO];
 	struct msr_range msr[VM_MAX_MSR];
 	const struct msr_range *x2apic; /* of these */

@@ -16,7 +16,8 @@ bool vm_may_restart(struct restarts *r, const struct vm_config *c)
 		r->count++;
 		return true;
 	}
-	host_log("%s: restart_limit = %u in %us is reached: it stays down", c->name, c->restart_limit, c->restart_seconds);
+	host_log("%s: restart_limit = %u in %us is reached: it stays down", c->name,
+		 c->restart_limit, c->restart_seconds);
 	return false;
 }
 

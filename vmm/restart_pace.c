@@ -36,7 +36,8 @@ static void restart(unsigned i)
 		s->restart_at = host_tsc() + seconds(RESTART_SECONDS);
 	}
 	spin_unlock(&monitor_lock);
-	host_log_limited(&lines[i], monitor_vm_name(i), "no CPU is free: it waits for another %u s", RESTART_SECONDS);
+	host_log_limited(&lines[i], monitor_vm_name(i), "no CPU is free: it waits for another %u s",
+			 RESTART_SECONDS);
 	if (!again)
 		monitor_put_running();
 }

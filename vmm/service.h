@@ -12,6 +12,7 @@
 /* Starts all of them. */
 void services_start(void);
 
-#define MONITOR_SERVICE(fn) static void (*const fn##_service)(void) __used __section("monitor_services") = (fn)
+#define MONITOR_SERVICE(fn) \
+	static void (*const fn##_service)(void) __used __section("monitor_services") = (fn)
 
 #endif

@@ -6,6 +6,7 @@ extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_se
 
 void services_start(void)
 {
-	for (void (*const *service)(void) = __start_monitor_services; service < __stop_monitor_services; service++)
+	for (void (*const *service)(void) = __start_monitor_services;
+	     service < __stop_monitor_services; service++)
 		(*service)();
 }

@@ -25,11 +25,11 @@ enum slot_state { WAITING, STARTED, ENDING, ENDED, OVER };
 struct slot {
 	char file[MONITOR_FILE_MAX + 1];
 	struct vm_config *config; /* SLOT_CONFIG_PAGES; NULL when the file was not understood */
-	struct vm *vm;            /* NULL: not running; guarded by monitor_lock once CPUs run VMs */
-	enum slot_state state;    /* guarded by monitor_lock */
+	struct vm *vm; /* NULL: not running; guarded by monitor_lock once CPUs run VMs */
+	enum slot_state state; /* guarded by monitor_lock */
 	const struct slot *after; /* starts when that one is over; NULL: at once */
 	enum vm_end last_end;
-	u32 last_status;          /* of VM_END_EXIT */
+	u32 last_status; /* of VM_END_EXIT */
 	unsigned starts;
 	/* its end is followed by a start, whatever on_end says; guarded by monitor_lock */
 	bool again;
@@ -42,7 +42,7 @@ struct slot {
 	bool stopped;
 	/* what its Linux has shown to do without, LINUX_NO_CLOCK ...; dev/without_kvm.c's */
 	u8 without;
-	u8 turn;                  /* start_functions.c's; guarded by monitor_lock */
+	u8 turn; /* start_functions.c's; guarded by monitor_lock */
 	/* its start has failed by what vm_keep_extents() has; place.c's, of who starts it */
 	bool lacks_memory;
 	/* the how manieth of those that were told to start, until it has its memory; 0: done; atomic */

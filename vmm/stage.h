@@ -53,7 +53,8 @@ int stages_create(struct vm *vm);
 /* Those that were begun, from the last to the first. */
 void stages_destroy(struct vm *vm);
 
-#define VM_STAGE(stage) static const struct vm_stage *const stage##_entry __used __section("vm_stages") = &(stage)
+#define VM_STAGE(stage) \
+	static const struct vm_stage *const stage##_entry __used __section("vm_stages") = &(stage)
 
 /*
  * The VM is paused, or (on a vCPU's CPU) that vCPU stays out of the guest for it. Once these have returned, nobody writes to its
@@ -61,16 +62,17 @@ void stages_destroy(struct vm *vm);
  */
 void stages_pause(struct vm *vm);
 
-#define VM_ON_PAUSE(fn) static void (*const fn##_entry)(struct vm *vm) __used __section("vm_pauses") = (fn)
+#define VM_ON_PAUSE(fn) \
+	static void (*const fn##_entry)(struct vm * vm) __used __section("vm_pauses") = (fn)
 
 /* ---- a VM that is given up, in place of its destruction (abandon.c, in images with LOST_CPUS) ---- */
 
 /* One of its CPUs does not answer, and may still use, and write to, all that it has, for good: */
 enum vm_abandon_order {
-	ABANDON_DEBUGGER,  /* gdb/session.c: has it no longer */
+	ABANDON_DEBUGGER, /* gdb/session.c: has it no longer */
 	ABANDON_FUNCTIONS, /* pci/pci_root.c: are reset, and stay its own */
-	ABANDON_CONSOLE,   /* lost_cpus.c: the line leads to it no longer */
-	ABANDON_CPUS,      /* plan/place_abandon.c: those that answer are others' */
+	ABANDON_CONSOLE, /* lost_cpus.c: the line leads to it no longer */
+	ABANDON_CPUS, /* plan/place_abandon.c: those that answer are others' */
 	VM_ABANDONS
 };
 
@@ -83,17 +85,18 @@ void vm_abandon(struct vm *vm);
 
 #define VM_ABANDON(order, fn) \
 	static const struct vm_abandon fn##_step = { .at = (order), .abandon = (fn) }; \
-	static const struct vm_abandon *const fn##_entry __used __section("vm_abandons") = &fn##_step
+	static const struct vm_abandon *const fn##_entry __used __section("vm_abandons") = \
+		&fn##_step
 
 /* ---- a vCPU, on its CPU (stages.c) ------------------------------------------------------------ */
 
 /* In this order at each of the events. */
 enum vcpu_stage_order {
-	VCPU_RDT,         /* vcpu_rdt.c */
+	VCPU_RDT, /* vcpu_rdt.c */
 	VCPU_MITIGATIONS, /* vcpu_mitigations.c */
-	VCPU_LOST,        /* lost_memory.c: looks for what was lost before it began */
-	VCPU_INSPECT,     /* report/inspect.c: its last state, when it has died */
-	VCPU_DEVICES,     /* devices.c */
+	VCPU_LOST, /* lost_memory.c: looks for what was lost before it began */
+	VCPU_INSPECT, /* report/inspect.c: its last state, when it has died */
+	VCPU_DEVICES, /* devices.c */
 	/* report/telemetry.c: the line of its exits, once nothing is counted any more */
 	VCPU_TELEMETRY,
 	VCPU_STAGES
@@ -103,7 +106,7 @@ enum vcpu_event {
 	VCPU_ENTERS, /* its CPU is its VM's from now on; virtualization is still off there */
 	/* its backend state is as after power-on, its MSRs are open: before the first entry */
 	VCPU_STARTS,
-	VCPU_STOPS,  /* after the last; only where it has started */
+	VCPU_STOPS, /* after the last; only where it has started */
 	VCPU_EVENTS
 };
 
@@ -114,18 +117,20 @@ struct vcpu_stage {
 
 void stages_vcpu(struct vcpu *vcpu, enum vcpu_event event);
 
-#define VCPU_STAGE(stage) static const struct vcpu_stage *const stage##_entry __used __section("vcpu_stages") = &(stage)
+#define VCPU_STAGE(stage) \
+	static const struct vcpu_stage *const stage##_entry __used __section("vcpu_stages") = \
+		&(stage)
 
 /* ---- what may keep a vCPU from its guest beside its own state (looks.c, in images with VCPU_LOOKS) ---- */
 
 /* In this order, before an entry. */
 enum vcpu_look_order {
-	LOOK_LOST,          /* lost_memory.c: pages that the machine has lost leave the tables */
+	LOOK_LOST, /* lost_memory.c: pages that the machine has lost leave the tables */
 	/* pci/pci_wait.c: what its guest has asked of a function takes its time */
 	LOOK_PCI_WAIT,
 	LOOK_MACHINE_CHECK, /* dev/machine_check.c: #MC, at the next entry */
-	LOOK_BUS_LOCK,      /* exit/bus_lock.c: it waits for its turn to slow down others */
-	LOOK_VIRTUAL,       /* pci/pci_virtual.c: work of devices that one exit did not finish */
+	LOOK_BUS_LOCK, /* exit/bus_lock.c: it waits for its turn to slow down others */
+	LOOK_VIRTUAL, /* pci/pci_virtual.c: work of devices that one exit did not finish */
 	VCPU_LOOKS
 };
 
@@ -146,6 +151,7 @@ static inline bool vcpu_looks(struct vcpu *vcpu, bool paused)
 	return IS_ENABLED(CONFIG_VCPU_LOOKS) && looks_do(vcpu, paused);
 }
 
-#define VCPU_LOOK(look) static const struct vcpu_look *const look##_entry __used __section("vcpu_looks") = &(look)
+#define VCPU_LOOK(look) \
+	static const struct vcpu_look *const look##_entry __used __section("vcpu_looks") = &(look)
 
 #endif

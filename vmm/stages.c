@@ -31,14 +31,16 @@ void stages_destroy(struct vm *vm)
 
 void stages_pause(struct vm *vm)
 {
-	for (void (*const *pause)(struct vm *vm) = __start_vm_pauses; pause < __stop_vm_pauses; pause++)
+	for (void (*const *pause)(struct vm *vm) = __start_vm_pauses; pause < __stop_vm_pauses;
+	     pause++)
 		(*pause)(vm);
 }
 
 void stages_vcpu(struct vcpu *vcpu, enum vcpu_event event)
 {
 	for (unsigned at = 0; at < VCPU_STAGES; at++)
-		for (const struct vcpu_stage *const *s = __start_vcpu_stages; s < __stop_vcpu_stages; s++)
+		for (const struct vcpu_stage *const *s = __start_vcpu_stages;
+		     s < __stop_vcpu_stages; s++)
 			if ((*s)->at == at && (*s)->on[event])
 				(*s)->on[event](vcpu);
 }

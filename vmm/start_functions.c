@@ -34,12 +34,13 @@ static void start_all(void)
 		bool ready;
 
 		spin_lock(&monitor_lock);
-		ready = s->config && s->state == WAITING && !s->restart_at && (!s->after || s->after->state >= ENDED) &&
-			monitor_has_functions(s);
+		ready = s->config && s->state == WAITING && !s->restart_at &&
+			(!s->after || s->after->state >= ENDED) && monitor_has_functions(s);
 		spin_unlock(&monitor_lock);
 		/* Somebody else may have started it meanwhile. */
 		if (ready && monitor_start_waiting(i) == -ENOSPC)
-			host_log_limited(&lines[i], monitor_vm_name(i), "not started: no CPU is free");
+			host_log_limited(&lines[i], monitor_vm_name(i),
+					 "not started: no CPU is free");
 	}
 }
 

@@ -24,8 +24,8 @@ void vcpu_sipi(struct vcpu *vcpu, u8 vector)
 
 	/* Only an INIT that is pending or done makes it listen; of several SIPIs the first counts. */
 	while (state == STARTUP_INIT || state == STARTUP_WAIT)
-		if (__atomic_compare_exchange_n(&vcpu->startup, &state, STARTUP_SIPI | vector, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_ACQUIRE))
+		if (__atomic_compare_exchange_n(&vcpu->startup, &state, STARTUP_SIPI | vector,
+						false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			break;
 	vcpu_kick(vcpu);
 }
@@ -45,7 +45,10 @@ static void init_state(struct vcpu *vcpu)
 
 static void start_at(struct vcpu *vcpu, u8 vector)
 {
-	struct segment cs = { .selector = (u16)(vector << 8), .base = (u64)vector << 12, .limit = 0xffff, .attr = 0x9b };
+	struct segment cs = { .selector = (u16)(vector << 8),
+			      .base = (u64)vector << 12,
+			      .limit = 0xffff,
+			      .attr = 0x9b };
 
 	hvm->set_segment(vcpu, SEG_CS, &cs);
 	vcpu->regs.rip = 0;
@@ -71,5 +74,6 @@ void startup_step(struct vcpu *vcpu)
 		next = STARTUP_RUN;
 	}
 	/* When it changed meanwhile, that is the next step. */
-	__atomic_compare_exchange_n(&vcpu->startup, &state, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&vcpu->startup, &state, next, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
 }

@@ -33,8 +33,10 @@ void monitor_check_together(void)
 			s->after = &monitor_slots[after];
 	}
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
-		if (file[i] && ((IS_ENABLED(CONFIG_MITIGATIONS) && vm_config_check_trusted(file, monitor_nr_slots, i, &err)) ||
-				(IS_ENABLED(CONFIG_COMMANDER) && vm_config_check_control(file, monitor_nr_slots, i, &err))))
+		if (file[i] && ((IS_ENABLED(CONFIG_MITIGATIONS) &&
+				 vm_config_check_trusted(file, monitor_nr_slots, i, &err)) ||
+				(IS_ENABLED(CONFIG_COMMANDER) &&
+				 vm_config_check_control(file, monitor_nr_slots, i, &err))))
 			refuse(&monitor_slots[i], &err);
 	for (unsigned i = 0; IS_ENABLED(CONFIG_SRIOV) && i < monitor_nr_slots; i++)
 		if (file[i] && vm_config_check_vfs(file, monitor_nr_slots, i, &err))
@@ -43,7 +45,8 @@ void monitor_check_together(void)
 		if (file[i] && vm_config_check_net(file, i, &err))
 			refuse(&monitor_slots[i], &err);
 	for (unsigned i = 0; IS_ENABLED(CONFIG_VIRTIO_NET) && i < monitor_nr_slots; i++)
-		for (unsigned at = 0; file[i] && vm_config_lonely_net(file, monitor_nr_slots, i, &at, &err);)
+		for (unsigned at = 0;
+		     file[i] && vm_config_lonely_net(file, monitor_nr_slots, i, &at, &err);)
 			host_log("margay: %s", err.text);
 	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
 		if (s->state != OVER || !s->config)

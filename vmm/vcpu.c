@@ -56,7 +56,9 @@ static void vcpus_vm_destroy(struct vm *vm)
 		host_pages_free(vm->vcpus[i], 1);
 }
 
-static const struct vm_stage vcpus_stage = { .at = STAGE_VCPUS, .create = vcpus_vm_create, .destroy = vcpus_vm_destroy };
+static const struct vm_stage vcpus_stage = { .at = STAGE_VCPUS,
+					     .create = vcpus_vm_create,
+					     .destroy = vcpus_vm_destroy };
 VM_STAGE(vcpus_stage);
 
 static bool running(const struct vm *vm)
@@ -95,7 +97,8 @@ static noinline bool look(struct vcpu *vcpu)
 			vcpu_stay_paused(vcpu);
 			continue;
 		}
-		if (unlikely(__atomic_load_n(&vcpu->reasons, __ATOMIC_RELAXED)) && vcpu_looks(vcpu, false))
+		if (unlikely(__atomic_load_n(&vcpu->reasons, __ATOMIC_RELAXED)) &&
+		    vcpu_looks(vcpu, false))
 			continue;
 		if (unlikely(!vcpu_has_started(vcpu))) {
 			startup_step(vcpu);
@@ -119,7 +122,8 @@ static noinline bool look(struct vcpu *vcpu)
 /* A debugger does not say when: it is looked for always. */
 static bool must_look(const struct vcpu *vcpu)
 {
-	return __atomic_load_n(vcpu->kick, __ATOMIC_RELAXED) || __atomic_load_n(&vcpu->look, __ATOMIC_ACQUIRE) || debugger_on();
+	return __atomic_load_n(vcpu->kick, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&vcpu->look, __ATOMIC_ACQUIRE) || debugger_on();
 }
 
 static void loop(struct vcpu *vcpu)
@@ -164,8 +168,8 @@ static int prepare(struct vcpu *vcpu)
 	msr_open_passthrough(vcpu);
 	stages_vcpu(vcpu, VCPU_STARTS);
 	if (__atomic_add_fetch(&vm->ready, 1, __ATOMIC_ACQ_REL) == vm->nr_vcpus)
-		vm_note(vm, "own memory: %lu KiB, and %lu KiB of tables", (vm->own_bytes - s->tables * PAGE_SIZE) >> 10,
-			s->tables * PAGE_SIZE >> 10);
+		vm_note(vm, "own memory: %lu KiB, and %lu KiB of tables",
+			(vm->own_bytes - s->tables * PAGE_SIZE) >> 10, s->tables * PAGE_SIZE >> 10);
 	return 0;
 }
 
@@ -217,7 +221,9 @@ static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 		vcpu_lost_memory(vcpu, lost);
 		return;
 	}
-	vm_tell(vcpu->vm, "vcpu%u: the hypervisor has met device registers that are not there: a defect of its own", vcpu->id);
+	vm_tell(vcpu->vm,
+		"vcpu%u: the hypervisor has met device registers that are not there: a defect of its own",
+		vcpu->id);
 	vcpu_die(vcpu, VM_END_CRASH);
 }
 
@@ -236,11 +242,13 @@ static int assign(struct vcpu *vcpu)
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		vcpu->work.core_is_vms = vcpu_core_is_vms;
 	/* Two starts may wait for each other's CPU: none stays on its own until it gets that. */
-	while ((err = host_cpu_assign_behind(vcpu->cpu, &vcpu->work)) == -EBUSY && running(vcpu->vm))
+	while ((err = host_cpu_assign_behind(vcpu->cpu, &vcpu->work)) == -EBUSY &&
+	       running(vcpu->vm))
 		host_interrupt_window();
 	if (err)
 		return err;
-	vm_note(vcpu->vm, "vcpu%u: CPU %u, APIC ID %u, node %d", vcpu->id, vcpu->cpu, info->apic_id, info->node);
+	vm_note(vcpu->vm, "vcpu%u: CPU %u, APIC ID %u, node %d", vcpu->id, vcpu->cpu, info->apic_id,
+		info->node);
 	return 0;
 }
 
@@ -266,5 +274,8 @@ int vm_start(struct vm *vm)
 	}
 	__atomic_store_n(&vm->started, true, __ATOMIC_RELEASE);
 	/* Where there is somebody who waits for all, he has it taken down as soon as this is 0. */
-	return __atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) || (IS_ENABLED(CONFIG_LOST_CPUS) && i) ? 0 : -EBUSY;
+	return __atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) ||
+			       (IS_ENABLED(CONFIG_LOST_CPUS) && i)
+		       ? 0
+		       : -EBUSY;
 }

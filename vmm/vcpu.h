@@ -85,31 +85,31 @@ struct vcpu {
 	/* What keeps it from its guest (stage.h: struct vcpu_look); together it is one word, which is 0 nearly always. */
 	union {
 		struct {
-			bool lost_pages;  /* of its VM there may be some: lost_memory.c; atomic */
+			bool lost_pages; /* of its VM there may be some: lost_memory.c; atomic */
 			/* for a PCI function: pci_wait_go_on(). Only its CPU touches it, like the next two */
 			bool pci_waits;
-			bool mce_due;     /* #MC, at the next entry */
-			bool bus_locked;  /* not to be entered before exit_may_disturb() */
+			bool mce_due; /* #MC, at the next entry */
+			bool bus_locked; /* not to be entered before exit_may_disturb() */
 			/* virtual PCI functions with work left, bits by index, atomic: pci_virtual_again() */
 			u32 unfinished;
 		};
 		u64 reasons;
 	};
-	bool halted;              /* in HLT: waits for an event */
+	bool halted; /* in HLT: waits for an event */
 	bool nmi_pending;
 	/* breakpoints that the instruction in hand has met: emulate_watch() */
 	u8 watched;
-	u32 retries;              /* emulate_again() */
-	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
+	u32 retries; /* emulate_again() */
+	u64 xcr0; /* guest XCR0, live in hardware while it runs */
 	u64 xss;
-	u64 debugctl;             /* virtual IA32_DEBUGCTL: read back, without effect */
-	bool irq_window;          /* requested of the backend */
-	s64 tsc_offset;           /* the VM's, as in force for this vCPU */
-	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
-	u64 disturb_after;        /* exit_may_disturb(): host TSC */
-	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
-	u32 kvm_time_version;     /* of what it points to */
-	bool poll_off;            /* MSR 0x4b564d05 as written, the other way round */
+	u64 debugctl; /* virtual IA32_DEBUGCTL: read back, without effect */
+	bool irq_window; /* requested of the backend */
+	s64 tsc_offset; /* the VM's, as in force for this vCPU */
+	u64 tsc_adjust; /* virtual IA32_TSC_ADJUST */
+	u64 disturb_after; /* exit_may_disturb(): host TSC */
+	u64 kvm_system_time; /* MSR 0x4b564d01 as written */
+	u32 kvm_time_version; /* of what it points to */
+	bool poll_off; /* MSR 0x4b564d05 as written, the other way round */
 	struct vcpu_mce mce;
 	struct guest_path fetched;
 	struct decoded decoded[INSNS_DECODED];
@@ -117,18 +117,21 @@ struct vcpu {
 	struct vcpu_debug debug;
 	/* its CPU is the VM's: from its assignment until it has left; atomic */
 	bool live;
-	bool in_guest;            /* between its entry and what each exit does first; atomic */
+	bool in_guest; /* between its entry and what each exit does first; atomic */
 	/* host TSC: when it had a machine check for lost memory; 0: never; atomic */
 	u64 lost_used;
-	bool died;                /* it could not go on: vcpu_die(), and the watchdog */
+	bool died; /* it could not go on: vcpu_die(), and the watchdog */
 	/* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
 	void (*call)(struct vcpu *vcpu);
 	struct vcpu_stats stats;
 	struct host_work work;
 };
-static_assert(offsetof(struct vcpu, unfinished) + sizeof(u32) - offsetof(struct vcpu, reasons) == sizeof(u64), "none is left out");
+static_assert(offsetof(struct vcpu, unfinished) + sizeof(u32) - offsetof(struct vcpu, reasons) ==
+		      sizeof(u64),
+	      "none is left out");
 static_assert(offsetof(struct vcpu, regs) - offsetof(struct vcpu, mitigations) == 16 &&
-	      offsetof(struct vcpu, regs) - offsetof(struct vcpu, guest_spec_ctrl) == 8, "cpu/clean.inc");
+		      offsetof(struct vcpu, regs) - offsetof(struct vcpu, guest_spec_ctrl) == 8,
+	      "cpu/clean.inc");
 
 /* Are its exits and entries those of run_clean.asm? */
 static inline bool vcpu_is_cleaned(const struct vcpu *vcpu)

@@ -5,15 +5,14 @@
 #include "vmm/vcpu.h"
 
 /* No function, but a mark in vcpu->call. */
-static void gone(struct vcpu *)
-{
-}
+static void gone(struct vcpu *) { }
 
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
 {
 	void (*none)(struct vcpu *vcpu) = NULL;
 
-	if (!__atomic_compare_exchange_n(&vcpu->call, &none, fn, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!__atomic_compare_exchange_n(&vcpu->call, &none, fn, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
 		return none == gone ? -ENODEV : -EBUSY;
 	vcpu_kick(vcpu);
 	return 0;

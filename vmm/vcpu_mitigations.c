@@ -19,5 +19,6 @@ static void take_mitigations(struct vcpu *vcpu)
 	vcpu->spec_ctrl = m.spec_ctrl;
 }
 
-static const struct vcpu_stage mitigations_stage = { .at = VCPU_MITIGATIONS, .on = { [VCPU_ENTERS] = take_mitigations } };
+static const struct vcpu_stage mitigations_stage = { .at = VCPU_MITIGATIONS,
+						     .on = { [VCPU_ENTERS] = take_mitigations } };
 VCPU_STAGE(mitigations_stage);

@@ -15,5 +15,7 @@ static void rdt_leave(struct vcpu *vcpu)
 	host_rdt_leave(vcpu->vm);
 }
 
-static const struct vcpu_stage rdt_stage = { .at = VCPU_RDT, .on = { [VCPU_STARTS] = rdt_enter, [VCPU_STOPS] = rdt_leave } };
+static const struct vcpu_stage rdt_stage = {
+	.at = VCPU_RDT, .on = { [VCPU_STARTS] = rdt_enter, [VCPU_STOPS] = rdt_leave }
+};
 VCPU_STAGE(rdt_stage);

@@ -11,7 +11,9 @@
 /* What a VM is: its parts, and behind them a pointer for each device that this image was linked with. */
 static unsigned vm_pages(void)
 {
-	return (unsigned)(ALIGN_UP(sizeof(struct vm_parts) + devices_count() * sizeof(void *), PAGE_SIZE) / PAGE_SIZE);
+	return (unsigned)(ALIGN_UP(sizeof(struct vm_parts) + devices_count() * sizeof(void *),
+				   PAGE_SIZE) /
+			  PAGE_SIZE);
 }
 
 int vm_create(const struct vm_config *config, unsigned id, struct vm **out)

@@ -20,7 +20,10 @@ struct vm_pci;
 #define VM_MAX_EXTENTS HOST_ZERO_MAX
 
 /* A console beside the UART, by whose vm->console it writes and is called; rx() false: the byte is the UART's. */
-struct second_console { bool (*rx)(struct second_console *second, u8 byte); void (*tx_room)(struct second_console *second); };
+struct second_console {
+	bool (*rx)(struct second_console *second, u8 byte);
+	void (*tx_room)(struct second_console *second);
+};
 
 /* What is not here, as its memory map, is in vm_parts.h. */
 struct vm {
@@ -33,7 +36,7 @@ struct vm {
 	const struct vm_config *config;
 	const struct intc_ops *intc;
 	void *ioapic;
-	struct vm_pci *pci;       /* its PCI functions; NULL: none */
+	struct vm_pci *pci; /* its PCI functions; NULL: none */
 	/* it is being taken down, and they are still being reset; NULL: they are not */
 	struct pci_end *pci_end;
 	struct host_console *console; /* the UART's; NULL: it has none */
@@ -42,23 +45,23 @@ struct vm {
 	unsigned nr_extents;
 	unsigned nr_devices;
 	unsigned nr_stages;
-	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
+	bool started; /* every vCPU has its CPU: they may enter the guest; atomic */
 	/* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
 	bool paused;
 	/* its power button was pressed: a power-off is a stop then; atomic */
 	bool asked;
 	/* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	bool wide_ids;
-	bool direct;              /* its vCPUs own their CPUs' local APICs: vm_direct() */
-	bool mwait;               /* they may sleep by MWAIT: vm_mwait() */
-	bool is_linux;            /* it is what was loaded */
+	bool direct; /* its vCPUs own their CPUs' local APICs: vm_direct() */
+	bool mwait; /* they may sleep by MWAIT: vm_mwait() */
+	bool is_linux; /* it is what was loaded */
 	/* its TSC's rate stands on its command line; it has looked for a PIT (without_kvm.c) */
 	bool told_rate;
 	bool seeks_pit;
 	/* what its kernel forbids that: DIRECT_MULTIBOOT ... (load/kernel_facts.c) */
 	unsigned kernel_facts;
-	const char *not_direct;   /* why interrupts = auto is not; NULL: it is, or nobody asked */
-	bool icrs_used;           /* one was open once: INIT and NMI may be its guest's; atomic */
+	const char *not_direct; /* why interrupts = auto is not; NULL: it is, or nobody asked */
+	bool icrs_used; /* one was open once: INIT and NMI may be its guest's; atomic */
 	/* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */
 	u32 icrs_open;
 	/* by an ICR of a CPU that was given up its guest might: vm_still_sends(); atomic */
@@ -67,20 +70,20 @@ struct vm {
 	bool quarantined;
 	/* somebody waits for its vCPUs to leave, and has it taken down; atomic */
 	bool leaving;
-	bool abandoned;           /* lost_cpus.c has given up vCPUs */
-	unsigned ready;           /* vCPUs that are prepared; atomic */
+	bool abandoned; /* lost_cpus.c has given up vCPUs */
+	unsigned ready; /* vCPUs that are prepared; atomic */
 	s64 tsc_offset;
-	u64 started_at;           /* host TSC */
-	u64 stage2_count;         /* times that something was taken out of stage2; atomic */
+	u64 started_at; /* host TSC */
+	u64 stage2_count; /* times that something was taken out of stage2; atomic */
 	/* lost pages (host_memory_lost()) that are out of stage2, if they were in it; atomic */
 	u32 lost_seen;
 	/* those that the guest has been told of, bits by number; atomic */
 	u64 lost_told;
 	char name[VM_NAME_MAX + 1];
-	struct vcpu **vcpus;      /* nr_host_cpus, place.h's like what follows them */
+	struct vcpu **vcpus; /* nr_host_cpus, place.h's like what follows them */
 	/* what its guest adds to what it gives devices; NULL: nothing */
 	struct dma_windows *windows;
-	u64 exit_status;          /* of VM_END_EXIT: BIT(32) | status; 0: none yet; atomic */
+	u64 exit_status; /* of VM_END_EXIT: BIT(32) | status; 0: none yet; atomic */
 	/* the loader's: a reset vCPU 0 as the guest's entry wants it */
 	void (*entry_state)(struct vm *vm, struct vcpu *vcpu);
 	/* of the hypervisor's memory that it takes, its second-level tables included; atomic */
@@ -88,19 +91,19 @@ struct vm {
 	/* Assigned to a CPU and not yet out of their loop; and, times this, those that have not begun, behind others. Atomic. */
 	u32 live_vcpus;
 #define VM_VCPU_BEHIND (IS_ENABLED(CONFIG_LOST_CPUS) ? 0x10000u : 0u)
-	u64 entry_rip;            /* where the loader wants vCPU 0 to start */
+	u64 entry_rip; /* where the loader wants vCPU 0 to start */
 	/* what it is handed: boot_params (RSI), or multiboot information (EBX) */
 	u64 entry_info;
-	gpa_t rsdp;               /* guest ACPI root pointer */
+	gpa_t rsdp; /* guest ACPI root pointer */
 	struct spinlock stage2_lock; /* guards stage2 once vCPUs run: vm_stage2_lock() */
 	struct spinlock pause_lock; /* guards paused, the next two, and tsc_offset once vCPUs run */
-	unsigned nr_paused;       /* vCPUs that stay out of the guest */
-	u64 frozen_at;            /* host TSC when the last of these stopped */
+	unsigned nr_paused; /* vCPUs that stay out of the guest */
+	u64 frozen_at; /* host TSC when the last of these stopped */
 	/* instance by registration index of struct vdev: as many as the image has of them */
 	void **device;
-	struct log_limit lines;   /* of vm_log() */
+	struct log_limit lines; /* of vm_log() */
 	/* Its part of the machine (place.h). */
-	u16 *host_cpu;            /* by vCPU */
+	u16 *host_cpu; /* by vCPU */
 	struct host_extent extent[VM_MAX_EXTENTS];
 	/* Only in images with VIRTIO; NULL: none. */
 	struct pci_virtual *virtual; /* functions that no machine has: the last that was added */
@@ -146,7 +149,9 @@ void vcpu_leave(struct vcpu *vcpu);
  * Might its guest send interrupts to any CPU though it has ended? Then its CPUs stay as they are: interrupts off for good, and
  * virtualization on, by which an INIT is not taken. They go back to their work loop, but to no other VM.
  */
-#define vm_still_sends(vm) (IS_ENABLED(CONFIG_LOST_CPUS) && vm_direct(vm) && __atomic_load_n(&(vm)->still_sends, __ATOMIC_ACQUIRE))
+#define vm_still_sends(vm) \
+	(IS_ENABLED(CONFIG_LOST_CPUS) && vm_direct(vm) && \
+	 __atomic_load_n(&(vm)->still_sends, __ATOMIC_ACQUIRE))
 
 /*
  * direct.c: may it, as its VM file wants? Once it has vCPUs, before its devices. Sets direct, mwait and not_direct.
@@ -162,15 +167,16 @@ int direct_decide(struct vm *vm);
 #define vm_tell(vm, fmt, ...) host_log("%s: " fmt, (vm)->name, ##__VA_ARGS__)
 
 /* Why it is not made: with its VM file and the line there of a key. */
-#define vm_refuse(vm, key, fmt, ...)                                                                            \
-	(!IS_ENABLED(CONFIG_BOOT_LOG) ? vm_tell(vm, fmt, ##__VA_ARGS__) :                                       \
-	 vm_tell(vm, "%s:%u: " fmt, (vm)->config->file, (vm)->config->line_##key, ##__VA_ARGS__))
+#define vm_refuse(vm, key, fmt, ...) \
+	(!IS_ENABLED(CONFIG_BOOT_LOG) ? vm_tell(vm, fmt, ##__VA_ARGS__) \
+				      : vm_tell(vm, "%s:%u: " fmt, (vm)->config->file, \
+						(vm)->config->line_##key, ##__VA_ARGS__))
 
 /* The same of what is as it should be. */
-#define vm_note(vm, fmt, ...)                                   \
-	do {                                                    \
-		if (IS_ENABLED(CONFIG_BOOT_LOG))                \
-			vm_tell(vm, fmt, ##__VA_ARGS__);        \
+#define vm_note(vm, fmt, ...) \
+	do { \
+		if (IS_ENABLED(CONFIG_BOOT_LOG)) \
+			vm_tell(vm, fmt, ##__VA_ARGS__); \
 	} while (0)
 
 /* The guest's TSC for a host TSC value. */

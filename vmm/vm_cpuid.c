@@ -8,14 +8,21 @@ static int cpuid_vm_create(struct vm *vm)
 {
 	u64 ignored;
 	struct cpuid_input in = {
-		.host = host_cpuid_for, .caps = &hvm_caps, .nr_vcpus = vm->nr_vcpus,
-		.flat = vm->config->flat, .direct = vm_direct(vm), .mwait = vm_mwait(vm), .ext_dest_id = vm->wide_ids,
-		.tsc_khz = host_tsc_khz(), .tsc_stable = host_tsc_stable(),
+		.host = host_cpuid_for,
+		.caps = &hvm_caps,
+		.nr_vcpus = vm->nr_vcpus,
+		.flat = vm->config->flat,
+		.direct = vm_direct(vm),
+		.mwait = vm_mwait(vm),
+		.ext_dest_id = vm->wide_ids,
+		.tsc_khz = host_tsc_khz(),
+		.tsc_stable = host_tsc_stable(),
 		.tsc_freezes = IS_ENABLED(CONFIG_VM_PAUSE) && vm->config->clock == VM_CLOCK_FREEZE,
 		.pvclock = msr_find(vm, MSR_KVM_SYSTEM_TIME),
-		.machine_checks = IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vm->config->on_mce == ON_MCE_INJECT,
-		.counters = IS_ENABLED(CONFIG_VM_COUNTERS) && (msr_find(vm, MSR_PERF_SELECT0) ||
-							       msr_find(vm, MSR_AMD_CORE_SELECT0)),
+		.machine_checks =
+			IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vm->config->on_mce == ON_MCE_INJECT,
+		.counters = IS_ENABLED(CONFIG_VM_COUNTERS) &&
+			    (msr_find(vm, MSR_PERF_SELECT0) || msr_find(vm, MSR_AMD_CORE_SELECT0)),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
 

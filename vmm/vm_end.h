@@ -24,7 +24,7 @@ enum vm_end {
 	VM_END_FAULT,
 	/* its Linux is no guest of KVM's, and starts again as such a one: only in images with VM_TSC_ONLY */
 	VM_END_ANEW,
-	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */
+	VM_END_CRASH, /* the monitor could not go on with it: the line before says why */
 };
 
 /*

@@ -12,13 +12,13 @@
 
 struct vm_parts {
 	struct vm vm;
-	struct stage2 stage2;     /* guarded by vm.stage2_lock once vCPUs run */
+	struct stage2 stage2; /* guarded by vm.stage2_lock once vCPUs run */
 	/* what its PCI functions reach, guarded likewise; NULL: everything, or it has none */
 	struct host_iommu *domain;
 	struct gpa_map map;
 	struct cpuid_table cpuid;
 	struct mtrr_state mtrr;
-	struct vm_ranges ranges;  /* of its devices */
+	struct vm_ranges ranges; /* of its devices */
 };
 
 /* Every struct vm is one of these. */
@@ -43,7 +43,8 @@ static inline const struct pio_range *pio_find(const struct vm *vm, u16 port)
 }
 
 /* The range that holds all of the access, and where in it. Another vCPU may move it by vm_set_mmio(): each field is read once. */
-static inline const struct mmio_range *mmio_find(const struct vm *vm, u64 addr, unsigned size, u64 *offset)
+static inline const struct mmio_range *mmio_find(const struct vm *vm, u64 addr, unsigned size,
+						 u64 *offset)
 {
 	const struct vm_ranges *all = &vm_parts(vm)->ranges;
 
@@ -62,7 +63,8 @@ static inline const struct msr_range *msr_find(const struct vm *vm, u32 msr)
 {
 	const struct vm_ranges *all = &vm_parts(vm)->ranges;
 
-	if (!IS_ENABLED(CONFIG_OPTIMIZE_SIZE) && msr - MSR_X2APIC_FIRST <= MSR_X2APIC_LAST - MSR_X2APIC_FIRST)
+	if (!IS_ENABLED(CONFIG_OPTIMIZE_SIZE) &&
+	    msr - MSR_X2APIC_FIRST <= MSR_X2APIC_LAST - MSR_X2APIC_FIRST)
 		return all->x2apic;
 	for (const struct msr_range *r = all->msr; r < &all->msr[all->nr_msr]; r++)
 		if (msr - r->first <= r->last - r->first)

@@ -41,7 +41,8 @@ static long hypercall(u64 number, u64 b, u64 c)
 	long answer;
 
 	/* VMMCALL on AMD and Hygon, VMCALL on Intel and Zhaoxin; the other one is undefined. */
-	if (boot_cpu_data.x86_vendor == X86_VENDOR_AMD || boot_cpu_data.x86_vendor == X86_VENDOR_HYGON)
+	if (boot_cpu_data.x86_vendor == X86_VENDOR_AMD ||
+	    boot_cpu_data.x86_vendor == X86_VENDOR_HYGON)
 		asm volatile("vmmcall" : "=a"(answer) : "a"(number), "b"(b), "c"(c) : "memory");
 	else
 		asm volatile("vmcall" : "=a"(answer) : "a"(number), "b"(b), "c"(c) : "memory");
@@ -86,7 +87,8 @@ static struct bus_dma_region *make_map(void)
 	u32 i;
 
 	for (i = 0; map && i < info->windows; i++) {
-		u64 bus = info->window[i].hpa + (info->window[i].gpa != info->window[i].hpa ? MARGAY_SKEW : 0);
+		u64 bus = info->window[i].hpa +
+			  (info->window[i].gpa != info->window[i].hpa ? MARGAY_SKEW : 0);
 
 		map[i].cpu_start = info->window[i].gpa;
 		map[i].dma_start = bus;
@@ -166,7 +168,8 @@ static void take_windows(struct pci_dev *pdev)
 	struct function *f, *next;
 
 	mutex_lock(&lock);
-	list_for_each_entry_safe(f, next, &functions, list) {
+	list_for_each_entry_safe(f, next, &functions, list)
+	{
 		if (f->pdev != pdev)
 			continue;
 		confirm(pdev, false);
@@ -192,9 +195,7 @@ static int notify(struct notifier_block *nb, unsigned long action, void *data)
 			pci_err(pdev, "margay: no DMA: %s\n", why);
 		break;
 	case BUS_NOTIFY_UNBOUND_DRIVER:
-	case BUS_NOTIFY_DRIVER_NOT_BOUND:
-		take_windows(pdev);
-		break;
+	case BUS_NOTIFY_DRIVER_NOT_BOUND: take_windows(pdev); break;
 	}
 	return NOTIFY_DONE;
 }
@@ -206,7 +207,8 @@ static void bind_again(void)
 {
 	struct pci_dev *pdev = NULL;
 
-	for_each_pci_dev(pdev) {
+	for_each_pci_dev(pdev)
+	{
 		if (!pdev->dev.driver)
 			continue;
 		pci_info(pdev, "margay: bound before margay-guest was there: binding it again\n");
@@ -245,8 +247,8 @@ static ssize_t windows_show(struct kobject *kobj, struct kobj_attribute *attr, c
 	u32 i;
 
 	for (i = 0; i < info->windows; i++)
-		n += sysfs_emit_at(buf, n, "%#llx %#llx %#llx\n", info->window[i].gpa, info->window[i].hpa,
-				   info->window[i].length);
+		n += sysfs_emit_at(buf, n, "%#llx %#llx %#llx\n", info->window[i].gpa,
+				   info->window[i].hpa, info->window[i].length);
 	return n;
 }
 
@@ -256,17 +258,19 @@ static ssize_t functions_show(struct kobject *kobj, struct kobj_attribute *attr,
 	int n = 0;
 
 	mutex_lock(&lock);
-	list_for_each_entry(f, &functions, list)
-		n += sysfs_emit_at(buf, n, "%s\n", pci_name(f->pdev));
+	list_for_each_entry(f, &functions, list) n +=
+		sysfs_emit_at(buf, n, "%s\n", pci_name(f->pdev));
 	mutex_unlock(&lock);
 	return n;
 }
 
-static struct kobj_attribute version_attr = __ATTR_RO(version), abi_attr = __ATTR_RO(abi), vm_attr = __ATTR_RO(vm),
-			     dma_attr = __ATTR_RO(dma), windows_attr = __ATTR_RO(windows),
+static struct kobj_attribute version_attr = __ATTR_RO(version), abi_attr = __ATTR_RO(abi),
+			     vm_attr = __ATTR_RO(vm), dma_attr = __ATTR_RO(dma),
+			     windows_attr = __ATTR_RO(windows),
 			     functions_attr = __ATTR_RO(functions);
 static const struct attribute *attrs[] = {
-	&version_attr.attr, &abi_attr.attr, &vm_attr.attr, &dma_attr.attr, &windows_attr.attr, &functions_attr.attr, NULL,
+	&version_attr.attr, &abi_attr.attr,       &vm_attr.attr, &dma_attr.attr,
+	&windows_attr.attr, &functions_attr.attr, NULL,
 };
 
 /* ---- start and end ------------------------------------------------------------------ */
@@ -282,7 +286,8 @@ static int ask(void)
 	answer = hypercall(MARGAY_HC_INFO, virt_to_phys(info), MARGAY_ABI_VERSION);
 	if (!answer && info->abi == MARGAY_ABI_VERSION && info->windows <= MARGAY_DMA_WINDOWS)
 		return 0;
-	pr_err("margay-guest: this hypervisor has no guest ABI of version %u (%ld)\n", MARGAY_ABI_VERSION, answer);
+	pr_err("margay-guest: this hypervisor has no guest ABI of version %u (%ld)\n",
+	       MARGAY_ABI_VERSION, answer);
 	free_page((unsigned long)info);
 	return -ENODEV;
 }

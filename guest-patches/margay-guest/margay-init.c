@@ -17,7 +17,8 @@
 static void say(const char *what, const char *why)
 {
 	char text[300];
-	int n = snprintf(text, sizeof(text), "margay-init: %s: %s\n", what, why), fd = open("/dev/console", O_WRONLY | O_NOCTTY);
+	int n = snprintf(text, sizeof(text), "margay-init: %s: %s\n", what, why),
+	    fd = open("/dev/console", O_WRONLY | O_NOCTTY);
 
 	if (fd < 0)
 		return;

@@ -53,13 +53,13 @@ struct margay_dma_window {
 enum margay_dma { MARGAY_DMA_NONE, MARGAY_DMA_IDENTITY, MARGAY_DMA_WINDOW, MARGAY_DMA_IOMMU };
 
 struct margay_info {
-	uint32_t abi;        /* MARGAY_ABI_VERSION */
-	uint32_t dma;        /* enum margay_dma: how devices reach memory */
-	char vm[32];         /* its name, ended by 0 */
+	uint32_t abi; /* MARGAY_ABI_VERSION */
+	uint32_t dma; /* enum margay_dma: how devices reach memory */
+	char vm[32]; /* its name, ended by 0 */
 	uint32_t reserved;
-	uint32_t windows;    /* 0 unless dma is MARGAY_DMA_WINDOW */
+	uint32_t windows; /* 0 unless dma is MARGAY_DMA_WINDOW */
 	struct margay_dma_window window[MARGAY_DMA_WINDOWS];
-	char version[64];    /* the hypervisor's, as git names it, ended by 0 */
+	char version[64]; /* the hypervisor's, as git names it, ended by 0 */
 };
 
 #endif

@@ -27,7 +27,13 @@ struct acpi_dmar_sub {
 } __packed;
 static_assert(sizeof(struct acpi_dmar_sub) == 4, "remapping structure header");
 
-enum acpi_dmar_type { ACPI_DMAR_DRHD = 0, ACPI_DMAR_RMRR = 1, ACPI_DMAR_ATSR = 2, ACPI_DMAR_RHSA = 3, ACPI_DMAR_SATC = 5 };
+enum acpi_dmar_type {
+	ACPI_DMAR_DRHD = 0,
+	ACPI_DMAR_RMRR = 1,
+	ACPI_DMAR_ATSR = 2,
+	ACPI_DMAR_RHSA = 3,
+	ACPI_DMAR_SATC = 5
+};
 
 struct acpi_dmar_path {
 	u8 device;
@@ -136,8 +142,12 @@ static_assert(sizeof(struct acpi_ivhd_ext) == 40, "IVHD 11h, 40h");
 
 /* Settings of a device entry, 5.2.2.1 (DTE setting): what its devices send past the IOMMU, as the platform's. */
 enum {
-	ACPI_IVHD_INIT = BIT(0), ACPI_IVHD_EXTINT = BIT(1), ACPI_IVHD_NMI = BIT(2), ACPI_IVHD_SYSMGT = 3 << 4,
-	ACPI_IVHD_LINT0 = BIT(6), ACPI_IVHD_LINT1 = BIT(7),
+	ACPI_IVHD_INIT = BIT(0),
+	ACPI_IVHD_EXTINT = BIT(1),
+	ACPI_IVHD_NMI = BIT(2),
+	ACPI_IVHD_SYSMGT = 3 << 4,
+	ACPI_IVHD_LINT0 = BIT(6),
+	ACPI_IVHD_LINT1 = BIT(7),
 	ACPI_IVHD_SETTINGS = 0xf7,
 };
 

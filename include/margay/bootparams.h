@@ -53,10 +53,15 @@ struct linux_setup_header {
 	u32 kernel_info_offset;
 } __packed;
 #define LINUX_SETUP_HEADER_OFFSET 0x1f1
-static_assert(LINUX_SETUP_HEADER_OFFSET + offsetof(struct linux_setup_header, header) == 0x202, "boot.rst");
-static_assert(LINUX_SETUP_HEADER_OFFSET + offsetof(struct linux_setup_header, ramdisk_image) == 0x218, "boot.rst");
-static_assert(LINUX_SETUP_HEADER_OFFSET + offsetof(struct linux_setup_header, xloadflags) == 0x236, "boot.rst");
-static_assert(LINUX_SETUP_HEADER_OFFSET + offsetof(struct linux_setup_header, init_size) == 0x260, "boot.rst");
+static_assert(LINUX_SETUP_HEADER_OFFSET + offsetof(struct linux_setup_header, header) == 0x202,
+	      "boot.rst");
+static_assert(LINUX_SETUP_HEADER_OFFSET + offsetof(struct linux_setup_header, ramdisk_image) ==
+		      0x218,
+	      "boot.rst");
+static_assert(LINUX_SETUP_HEADER_OFFSET + offsetof(struct linux_setup_header, xloadflags) == 0x236,
+	      "boot.rst");
+static_assert(LINUX_SETUP_HEADER_OFFSET + offsetof(struct linux_setup_header, init_size) == 0x260,
+	      "boot.rst");
 static_assert(LINUX_SETUP_HEADER_OFFSET + sizeof(struct linux_setup_header) == 0x26c, "boot.rst");
 
 #define LINUX_BOOT_FLAG 0xaa55
@@ -92,7 +97,8 @@ static_assert(offsetof(struct linux_boot_params, acpi_rsdp_addr) == 0x70, "zero-
 static_assert(offsetof(struct linux_boot_params, ext_ramdisk_image) == 0xc0, "zero-page.rst");
 static_assert(offsetof(struct linux_boot_params, e820_entries) == 0x1e8, "zero-page.rst");
 static_assert(offsetof(struct linux_boot_params, sentinel) == 0x1ef, "zero-page.rst");
-static_assert(offsetof(struct linux_boot_params, hdr) == LINUX_SETUP_HEADER_OFFSET, "zero-page.rst");
+static_assert(offsetof(struct linux_boot_params, hdr) == LINUX_SETUP_HEADER_OFFSET,
+	      "zero-page.rst");
 static_assert(offsetof(struct linux_boot_params, edd_mbr_sig) == 0x290, "zero-page.rst");
 static_assert(offsetof(struct linux_boot_params, e820_table) == 0x2d0, "zero-page.rst");
 static_assert(sizeof(struct linux_boot_params) == 0x1000, "zero-page.rst");

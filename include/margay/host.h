@@ -72,8 +72,8 @@ void host_extent_free(const struct host_extent *e);
  * some. unowned(): called on any CPU. In images without PARALLEL_ZERO the
  * calling CPU does it all.
  */
-void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
-		       bool (*unowned)(unsigned cpu));
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu,
+		       unsigned nr_cpus, bool (*unowned)(unsigned cpu));
 
 /* The i-th piece of memory that is free for guests, in whole 2 MiB pages, sorted by address; false past the last. */
 bool host_mem_piece(unsigned i, struct host_extent *out);
@@ -154,7 +154,7 @@ void host_cpu_lost(unsigned cpu);
  * run() is entered with interrupts off, on the CPU's own stack, and returns so.
  */
 enum host_fault {
-	HOST_NO_DEVICE,     /* device registers that are not there */
+	HOST_NO_DEVICE, /* device registers that are not there */
 	HOST_MACHINE_CHECK, /* the guest has used memory that the machine has lost */
 };
 /* which page it was; else its address, with MCG_STATUS' RIPV and EIPV in bits 0 and 1 */
@@ -317,9 +317,9 @@ u64 host_reference_ns(void);
 struct host_timer {
 	/* The kernel's own; who arms it may read deadline and armed. */
 	struct host_timer *next; /* while armed */
-	u64 deadline;            /* TSC */
+	u64 deadline; /* TSC */
 	bool armed;
-	unsigned cpu;            /* whose list holds it */
+	unsigned cpu; /* whose list holds it */
 	/* Its user's: */
 	void (*fn)(struct host_timer *timer);
 };
@@ -367,7 +367,8 @@ void host_log(const char *fmt, ...) __printf(1, 2);
  * The same of what a guest or its device can cause as often as it likes: "SOURCE: ...", if the limit lets it; else it is counted,
  * and the next one ends with ", N more since the last line".
  */
-void host_log_limited(struct log_limit *limit, const char *source, const char *fmt, ...) __printf(3, 4);
+void host_log_limited(struct log_limit *limit, const char *source, const char *fmt, ...)
+	__printf(3, 4);
 /* The same for the log alone; with loglevel=debug on the line, too. */
 void host_log_quiet(const char *fmt, ...) __printf(1, 2);
 /* Only in images with LOG_TIME: whether lines begin with the time, as at first. Not what is read by tools, or copied. Boot CPU. */

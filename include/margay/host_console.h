@@ -25,13 +25,13 @@ struct host_console {
 	void (*tx_room)(struct host_console *con);
 	/* The kernel's own, from host_console_add() to host_console_remove(): */
 	struct host_console *next;
-	bool waits;    /* tx_room() is owed */
-	bool full;     /* for a write that was short */
+	bool waits; /* tx_room() is owed */
+	bool full; /* for a write that was short */
 	/* another's line has cut an unfinished one in two; tx_room() follows, the user resets it */
 	bool cut;
 	/* others' lines while it had the foreground, modulo 2^32; may be read at any time */
 	u32 others;
-	u16 length;    /* of the line that it has begun in the background */
+	u16 length; /* of the line that it has begun in the background */
 	u8 line[HOST_CONSOLE_LINE];
 };
 
@@ -78,10 +78,22 @@ void host_console_drain(void);
 
 static inline void host_console_add(struct host_console *) { }
 static inline void host_console_remove(struct host_console *) { }
-static inline int host_console_foreground(struct host_console *) { return 0; }
-static inline const struct host_console *host_console_get_foreground(void) { return NULL; }
-static inline u8 host_console_escape(struct host_console *) { return 0; }
-static inline size_t host_console_write(struct host_console *, const u8 *, size_t n) { return n; }
+static inline int host_console_foreground(struct host_console *)
+{
+	return 0;
+}
+static inline const struct host_console *host_console_get_foreground(void)
+{
+	return NULL;
+}
+static inline u8 host_console_escape(struct host_console *)
+{
+	return 0;
+}
+static inline size_t host_console_write(struct host_console *, const u8 *, size_t n)
+{
+	return n;
+}
 static inline void host_console_ask(struct host_console *) { }
 static inline void host_console_drain(void) { }
 

@@ -114,7 +114,8 @@ struct host_msi {
  * not take or give vectors. 0; -ENOSPC; -ENOMEM; -ERANGE: no message reaches a
  * CPU of this APIC ID.
  */
-int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out);
+int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg,
+		   struct host_msi *out);
 /* Gives them back, and its entries; fn does not run any more when it returns, what comes late is dropped. Not where it has none. */
 void host_msi_free(struct host_msi *msi);
 
@@ -132,7 +133,8 @@ int host_intx_route(unsigned index, struct host_intx *out);
  * masked until host_intx_open(). 0; -EBUSY: somebody has it, or the host itself;
  * -ENODEV: there is no such input; or as host_msi_alloc(). Without fn it is host_intx_lead()'s alone.
  */
-int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg);
+int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n),
+		   void *arg);
 /* Lets the next interrupt of a taken line come: at once, while it is asserted. Any CPU. */
 void host_intx_open(u32 gsi);
 /*
@@ -216,7 +218,7 @@ void host_iommu_abandon(struct host_iommu *d);
 
 /* What function `index` reaches, and what of it was blocked since it was attached, as far as it was noted. False: no IOMMU. */
 struct host_iommu_state {
-	unsigned domain;  /* 0: it reaches nothing */
+	unsigned domain; /* 0: it reaches nothing */
 	const char *mode; /* its user's */
 	u64 dma;
 	u64 interrupts;
@@ -245,6 +247,7 @@ void host_iommu_release(struct host_messages *kept);
  * kept for it, and makes address and data the message for it. 0, also where nothing is remapped; -ENOSPC: all of them are in use;
  * -EIO: its IOMMU does not answer.
  */
-int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count, struct host_msi *msi);
+int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count,
+		       struct host_msi *msi);
 
 #endif

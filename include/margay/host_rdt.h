@@ -19,7 +19,8 @@ struct host_rdt_wish {
  * Sets that part aside in all caches of these CPUs, for `owner`. False, and why in *text, HOST_RDT_TEXT bytes: the CPUs cannot, or
  * others have it. Nothing is done to CPUs yet. Any CPU.
  */
-bool host_rdt_take(const void *owner, const struct host_rdt_wish *wish, const u16 *cpu, unsigned nr_cpus, char *text);
+bool host_rdt_take(const void *owner, const struct host_rdt_wish *wish, const u16 *cpu,
+		   unsigned nr_cpus, char *text);
 
 /*
  * The calling CPU, one of these, works for the owner from now on; until host_rdt_leave(), once each. Its use is counted if there is
@@ -35,11 +36,11 @@ void host_rdt_free(const void *owner);
 u32 host_rdt_cache(unsigned cpu);
 
 struct host_rdt_use {
-	u64 held;           /* bytes of the calling CPU's cache; HOST_RDT_UNKNOWN: not counted */
+	u64 held; /* bytes of the calling CPU's cache; HOST_RDT_UNKNOWN: not counted */
 	/* between that cache and memory, and of it with this node's memory: bytes since `before`; or unknown */
 	u64 traffic;
 	u64 local;
-	u64 counts[2];      /* the counters of these, for the next call */
+	u64 counts[2]; /* the counters of these, for the next call */
 };
 #define HOST_RDT_UNKNOWN (~0ull)
 

@@ -21,7 +21,8 @@ struct log_limit {
 /* May it say a line now? *unsaid: how many it could not say since the last one. From any CPU, with whatever lock, and in an NMI. */
 static inline bool log_limit_take(struct log_limit *l, u64 now, u64 tsc_khz, u32 *unsaid)
 {
-	u64 price = LOG_LIMIT_MS * tsc_khz, free = __atomic_load_n(&l->free, __ATOMIC_RELAXED), from;
+	u64 price = LOG_LIMIT_MS * tsc_khz, free = __atomic_load_n(&l->free, __ATOMIC_RELAXED),
+	    from;
 	u32 burst = l->burst ? l->burst : LOG_LIMIT_BURST;
 
 	do {
@@ -30,7 +31,8 @@ static inline bool log_limit_take(struct log_limit *l, u64 now, u64 tsc_khz, u32
 			__atomic_fetch_add(&l->unsaid, 1, __ATOMIC_RELAXED);
 			return false;
 		}
-	} while (!__atomic_compare_exchange_n(&l->free, &free, from + price, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&l->free, &free, from + price, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	*unsaid = __atomic_exchange_n(&l->unsaid, 0, __ATOMIC_RELAXED);
 	return true;
 }

@@ -70,7 +70,8 @@ enum mc_exchange { MC_OTHER, MC_EXCHANGED, MC_LOST };
 		u8 result = MC_LOST; \
 \
 		asm volatile("1:\tlock " cmpxchg " %3, %2\n\tsete %0\n2:\n\t" MC_TABLE("2b") \
-			     : "+q"(result), "+a"(old) : "m"(*(mc_u##bits *)at), "r"(value) : "memory", "cc"); \
+			     : "+q"(result), "+a"(old) : "m"(*(mc_u##bits *)at), "r"(value) \
+			     : "memory", "cc"); \
 		return result; \
 	}
 
@@ -86,8 +87,9 @@ static inline bool mc_copy(void *to, const void *from, u64 size)
 	u64 count = size / 8, rest = size % 8;
 	u32 lost = 1;
 
-	asm volatile("1:\trep movsq\n\tmovq %4, %2\n\trep movsb\n\txorl %3, %3\n2:\n\t" MC_TABLE("2b")
-		     : "+&D"(to), "+&S"(from), "+&c"(count), "+&r"(lost) : "r"(rest) : "memory", "cc");
+	asm volatile(
+		"1:\trep movsq\n\tmovq %4, %2\n\trep movsb\n\txorl %3, %3\n2:\n\t" MC_TABLE("2b")
+		: "+&D"(to), "+&S"(from), "+&c"(count), "+&r"(lost) : "r"(rest) : "memory", "cc");
 	return !lost;
 }
 
@@ -96,8 +98,9 @@ static inline bool mc_zero(void *to, u64 size)
 	u64 count = size / 8, rest = size % 8;
 	u32 lost = 1;
 
-	asm volatile("1:\trep stosq\n\tmovq %3, %1\n\trep stosb\n\txorl %2, %2\n2:\n\t" MC_TABLE("2b")
-		     : "+&D"(to), "+&c"(count), "+&r"(lost) : "r"(rest), "a"(0ull) : "memory", "cc");
+	asm volatile(
+		"1:\trep stosq\n\tmovq %3, %1\n\trep stosb\n\txorl %2, %2\n2:\n\t" MC_TABLE("2b")
+		: "+&D"(to), "+&c"(count), "+&r"(lost) : "r"(rest), "a"(0ull) : "memory", "cc");
 	return !lost;
 }
 

@@ -43,9 +43,9 @@ struct pci_id {
 
 /* As firmware left it. Of a 64-bit one the first register's entry has all, the second's nothing. */
 struct pci_bar {
-	u64 base;      /* 0: none */
-	u64 size;      /* bytes; 0: there is none, or its size is not known, as of a host bridge */
-	u8 flags;      /* low bits of the register, PCI_BAR_FLAGS() */
+	u64 base; /* 0: none */
+	u64 size; /* bytes; 0: there is none, or its size is not known, as of a host bridge */
+	u8 flags; /* low bits of the register, PCI_BAR_FLAGS() */
 };
 
 static inline bool pci_bar_is_io(const struct pci_bar *b)
@@ -79,36 +79,36 @@ struct pci_cap {
 struct pci_info {
 	struct pci_address address;
 	struct pci_id id;
-	u8 header_type;  /* 0 function, 1 bridge, 2 CardBus */
+	u8 header_type; /* 0 function, 1 bridge, 2 CardBus */
 	/* of a bridge */
 	u8 secondary_bus;
 	u8 subordinate_bus;
 	/* the function that names its group: what an IOMMU cannot keep apart (ACS) */
 	struct pci_address group;
-	u8 pin;          /* 1-4: INTA-INTD; 0: none */
+	u8 pin; /* 1-4: INTA-INTD; 0: none */
 	/* known; only in images with PASSTHROUGH */
 	bool has_line;
 	bool has_node;
-	u32 line;        /* the I/O APICs' input (global system interrupt) that the pin leads to */
-	unsigned node;   /* of its root bus */
+	u32 line; /* the I/O APICs' input (global system interrupt) that the pin leads to */
+	unsigned node; /* of its root bus */
 	struct pci_bar bar[PCI_BARS];
 	/* vectors; 0: it has no such capability */
 	unsigned msi;
 	unsigned msix;
 
 	bool pcie;
-	u8 type;         /* enum pcie_type, with pcie */
-	bool cut_off;    /* PCI Express, but offsets from 0x100 on cannot be reached */
+	u8 type; /* enum pcie_type, with pcie */
+	bool cut_off; /* PCI Express, but offsets from 0x100 on cannot be reached */
 	/* function level reset (PCIe or AF); power management */
 	bool flr;
 	bool pm;
-	bool pm_reset;   /* D3hot resets it (No_Soft_Reset is 0) */
-	bool bus_reset;  /* so does its port, below which it is alone */
+	bool pm_reset; /* D3hot resets it (No_Soft_Reset is 0) */
+	bool bus_reset; /* so does its port, below which it is alone */
 	bool ats;
 	bool pri;
 	bool pasid;
 	bool acs;
-	unsigned vfs;    /* SR-IOV: virtual functions that it can have */
+	unsigned vfs; /* SR-IOV: virtual functions that it can have */
 	unsigned vfs_on; /* and has */
 	/* what keeps anyone from using it: a broken capability list, BARs that lie wrong; NULL: nothing */
 	const char *problem;

@@ -8,8 +8,19 @@
 /* The ports; bit 7 of the index masks NMI on old chipsets. */
 enum { CMOS_INDEX = 0x70, CMOS_DATA = 0x71 };
 
-enum cmos_reg { CMOS_SECOND = 0, CMOS_MINUTE = 2, CMOS_HOUR = 4, CMOS_WEEKDAY = 6, CMOS_DAY = 7, CMOS_MONTH = 8, CMOS_YEAR = 9,
-		CMOS_STATUS_A = 10, CMOS_STATUS_B = 11, CMOS_STATUS_C = 12, CMOS_STATUS_D = 13 };
+enum cmos_reg {
+	CMOS_SECOND = 0,
+	CMOS_MINUTE = 2,
+	CMOS_HOUR = 4,
+	CMOS_WEEKDAY = 6,
+	CMOS_DAY = 7,
+	CMOS_MONTH = 8,
+	CMOS_YEAR = 9,
+	CMOS_STATUS_A = 10,
+	CMOS_STATUS_B = 11,
+	CMOS_STATUS_C = 12,
+	CMOS_STATUS_D = 13
+};
 #define STATUS_A_UIP BIT(7)
 #define STATUS_B_24H BIT(1)
 #define STATUS_B_BINARY BIT(2)
@@ -23,7 +34,7 @@ struct rtc_registers {
 	u8 day;
 	u8 month;
 	u8 year;
-	u8 century;  /* only with has_century */
+	u8 century; /* only with has_century */
 	u8 status_b; /* bit 1: 24 hours, bit 2: binary */
 	bool has_century;
 };

@@ -40,11 +40,13 @@ static inline void spin_lock(struct spinlock *l)
 /* Takes the lock where nobody has it and nobody waits for it. */
 static inline bool spin_trylock(struct spinlock *l)
 {
-	struct spinlock seen = { .both = __atomic_load_n(&l->both, __ATOMIC_RELAXED) }, taken = seen;
+	struct spinlock seen = { .both = __atomic_load_n(&l->both, __ATOMIC_RELAXED) },
+			taken = seen;
 
 	taken.next++;
-	return seen.next == seen.owner && __atomic_compare_exchange_n(&l->both, &seen.both, taken.both, false, __ATOMIC_ACQUIRE,
-								      __ATOMIC_RELAXED);
+	return seen.next == seen.owner &&
+	       __atomic_compare_exchange_n(&l->both, &seen.both, taken.both, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 static inline void spin_unlock(struct spinlock *l)

@@ -11,16 +11,27 @@
 
 /* General registers in the order of their instruction encoding (SDM vol. 2, table 2-4). */
 enum gpr {
-	GPR_RAX, GPR_RCX, GPR_RDX, GPR_RBX, GPR_RSP, GPR_RBP, GPR_RSI, GPR_RDI,
-	GPR_R8, GPR_R9, GPR_R10, GPR_R11, GPR_R12, GPR_R13, GPR_R14, GPR_R15,
+	GPR_RAX,
+	GPR_RCX,
+	GPR_RDX,
+	GPR_RBX,
+	GPR_RSP,
+	GPR_RBP,
+	GPR_RSI,
+	GPR_RDI,
+	GPR_R8,
+	GPR_R9,
+	GPR_R10,
+	GPR_R11,
+	GPR_R12,
+	GPR_R13,
+	GPR_R14,
+	GPR_R15,
 	GPR_COUNT
 };
 
 /* Segment registers in the order of their instruction encoding, then the two system ones. */
-enum seg {
-	SEG_ES, SEG_CS, SEG_SS, SEG_DS, SEG_FS, SEG_GS, SEG_LDTR, SEG_TR,
-	SEG_COUNT
-};
+enum seg { SEG_ES, SEG_CS, SEG_SS, SEG_DS, SEG_FS, SEG_GS, SEG_LDTR, SEG_TR, SEG_COUNT };
 
 /* A segment register with its hidden part. attr: SDM vol. 3, table 25-2 (VMX access rights). */
 struct segment {
@@ -55,7 +66,9 @@ struct desc_table {
 #define CR0_NW BIT(29)
 #define CR0_CD BIT(30)
 #define CR0_PG BIT(31)
-#define CR0_KNOWN (CR0_PE | CR0_MP | CR0_EM | CR0_TS | CR0_ET | CR0_NE | CR0_WP | CR0_AM | CR0_NW | CR0_CD | CR0_PG)
+#define CR0_KNOWN \
+	(CR0_PE | CR0_MP | CR0_EM | CR0_TS | CR0_ET | CR0_NE | CR0_WP | CR0_AM | CR0_NW | CR0_CD | \
+	 CR0_PG)
 
 #define CR4_VME BIT(0)
 #define CR4_PVI BIT(1)
@@ -106,9 +119,27 @@ struct desc_table {
 #define RFLAGS_AC BIT(18)
 
 enum vector {
-	VEC_DE = 0, VEC_DB = 1, VEC_NMI = 2, VEC_BP = 3, VEC_OF = 4, VEC_BR = 5, VEC_UD = 6, VEC_NM = 7,
-	VEC_DF = 8, VEC_TS = 10, VEC_NP = 11, VEC_SS = 12, VEC_GP = 13, VEC_PF = 14, VEC_MF = 16,
-	VEC_AC = 17, VEC_MC = 18, VEC_XM = 19, VEC_VE = 20, VEC_CP = 21, VEC_SX = 30,
+	VEC_DE = 0,
+	VEC_DB = 1,
+	VEC_NMI = 2,
+	VEC_BP = 3,
+	VEC_OF = 4,
+	VEC_BR = 5,
+	VEC_UD = 6,
+	VEC_NM = 7,
+	VEC_DF = 8,
+	VEC_TS = 10,
+	VEC_NP = 11,
+	VEC_SS = 12,
+	VEC_GP = 13,
+	VEC_PF = 14,
+	VEC_MF = 16,
+	VEC_AC = 17,
+	VEC_MC = 18,
+	VEC_XM = 19,
+	VEC_VE = 20,
+	VEC_CP = 21,
+	VEC_SX = 30,
 };
 
 /* Page-fault error code (SDM vol. 3, 4.7). */
@@ -129,7 +160,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 	return ((dr6 & ~0xfull) | DR6_ACTIVE_LOW | met) ^ (met & DR6_ACTIVE_LOW);
 }
 #define DR7_FIXED BIT(10)
-#define DR7_ENABLED 0xff                    /* L0, G0 to L3, G3 */
+#define DR7_ENABLED 0xff /* L0, G0 to L3, G3 */
 #define DR7_RW(dr7, n) ((dr7) >> (16 + 4 * (n)) & 3)
 #define DR7_LEN(dr7, n) ((dr7) >> (18 + 4 * (n)) & 3)
 
@@ -244,7 +275,14 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define APIC_BASE_EN BIT(11)
 
 /* Memory types as in PAT, MTRRs and EPT (SDM vol. 3, table 12-2). */
-enum memtype { MEMTYPE_UC = 0, MEMTYPE_WC = 1, MEMTYPE_WT = 4, MEMTYPE_WP = 5, MEMTYPE_WB = 6, MEMTYPE_UC_MINUS = 7 };
+enum memtype {
+	MEMTYPE_UC = 0,
+	MEMTYPE_WC = 1,
+	MEMTYPE_WT = 4,
+	MEMTYPE_WP = 5,
+	MEMTYPE_WB = 6,
+	MEMTYPE_UC_MINUS = 7
+};
 #define PAT_RESET 0x0007040600070406ull
 #define PAT_HOST 0x0107040600070406ull /* the last entry is WC; all below it as at reset */
 
@@ -267,25 +305,25 @@ struct cpuid_regs {
 
 /* Machine checks (SDM vol. 3, 16.3; APM vol. 2, 9.3). */
 #define MCG_CAP_COUNT(cap) ((unsigned)(cap) & 0xff)
-#define MCG_CAP_CTL BIT(8)         /* MCG_CTL is there */
+#define MCG_CAP_CTL BIT(8) /* MCG_CTL is there */
 #define MCG_CAP_CMCI BIT(10)
-#define MCG_CAP_SER BIT(24)        /* errors that software recovers from: Intel's S and AR bits */
-#define MCG_CAP_LMCE BIT(27)       /* what concerns one CPU can be told to that one only */
-#define MCG_STATUS_RIPV BIT(0)     /* what was interrupted can go on where it was */
-#define MCG_STATUS_EIPV BIT(1)     /* the error is that instruction's */
-#define MCG_STATUS_MCIP BIT(2)     /* another one now shuts the CPU down */
-#define MCG_STATUS_LMCE BIT(3)     /* it was told to this CPU alone */
+#define MCG_CAP_SER BIT(24) /* errors that software recovers from: Intel's S and AR bits */
+#define MCG_CAP_LMCE BIT(27) /* what concerns one CPU can be told to that one only */
+#define MCG_STATUS_RIPV BIT(0) /* what was interrupted can go on where it was */
+#define MCG_STATUS_EIPV BIT(1) /* the error is that instruction's */
+#define MCG_STATUS_MCIP BIT(2) /* another one now shuts the CPU down */
+#define MCG_STATUS_LMCE BIT(3) /* it was told to this CPU alone */
 #define MCG_EXT_CTL_LMCE BIT(0)
 
 #define MCI_STATUS_DEFERRED BIT(44) /* AMD: poison that nobody has used yet */
-#define MCI_STATUS_AR BIT(55)      /* Intel: this CPU cannot go on with what it did */
-#define MCI_STATUS_S BIT(56)       /* Intel: was told by a machine check */
-#define MCI_STATUS_PCC BIT(57)     /* the processor's own state is lost */
+#define MCI_STATUS_AR BIT(55) /* Intel: this CPU cannot go on with what it did */
+#define MCI_STATUS_S BIT(56) /* Intel: was told by a machine check */
+#define MCI_STATUS_PCC BIT(57) /* the processor's own state is lost */
 #define MCI_STATUS_ADDRV BIT(58)
 #define MCI_STATUS_MISCV BIT(59)
 #define MCI_STATUS_EN BIT(60)
 #define MCI_STATUS_UC BIT(61)
-#define MCI_STATUS_OVER BIT(62)    /* errors before it are lost */
+#define MCI_STATUS_OVER BIT(62) /* errors before it are lost */
 #define MCI_STATUS_VAL BIT(63)
 
 #endif

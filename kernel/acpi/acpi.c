@@ -78,7 +78,8 @@ static void add_table(u64 pa)
 		printk_error("acpi: table %.4s at %#lx: wrong checksum: ignored", t->signature, pa);
 		return;
 	}
-	printk_debug("acpi: %.4s at %#lx, %u bytes, revision %u", t->signature, pa, length, t->revision);
+	printk_debug("acpi: %.4s at %#lx, %u bytes, revision %u", t->signature, pa, length,
+		     t->revision);
 	tables[nr_tables++] = t;
 }
 
@@ -109,7 +110,8 @@ static bool scan_bios(struct rsdp_info *root)
 
 static bool find_root(const struct bootinfo *bi, struct rsdp_info *root)
 {
-	const char *reason = bi->has_rsdp ? rsdp_read(&bi->rsdp, sizeof(bi->rsdp), root) : "none from the boot loader";
+	const char *reason = bi->has_rsdp ? rsdp_read(&bi->rsdp, sizeof(bi->rsdp), root)
+					  : "none from the boot loader";
 
 	if (!reason)
 		note(&bi->rsdp, sizeof(bi->rsdp));
@@ -133,26 +135,33 @@ static void read_tables(void)
 
 	if ((t = acpi_table("APIC", 0)) && good("MADT", madt_read(t, t->length, &madt)))
 		acpi.madt = &madt;
-	if (IS_ENABLED(CONFIG_NUMA) && (t = acpi_table("SRAT", 0)) && good("SRAT", srat_read(t, t->length, &srat)))
+	if (IS_ENABLED(CONFIG_NUMA) && (t = acpi_table("SRAT", 0)) &&
+	    good("SRAT", srat_read(t, t->length, &srat)))
 		acpi.srat = &srat;
-	if (IS_ENABLED(CONFIG_NUMA) && (t = acpi_table("SLIT", 0)) && good("SLIT", slit_read(t, t->length, &slit)))
+	if (IS_ENABLED(CONFIG_NUMA) && (t = acpi_table("SLIT", 0)) &&
+	    good("SLIT", slit_read(t, t->length, &slit)))
 		acpi.slit = &slit;
-	if (IS_ENABLED(CONFIG_PCI) && (t = acpi_table("MCFG", 0)) && good("MCFG", mcfg_read(t, t->length, &mcfg)))
+	if (IS_ENABLED(CONFIG_PCI) && (t = acpi_table("MCFG", 0)) &&
+	    good("MCFG", mcfg_read(t, t->length, &mcfg)))
 		acpi.mcfg = &mcfg;
 	if ((t = acpi_table("FACP", 0)) && good("FADT", fadt_read(t, t->length, &fadt)))
 		acpi.fadt = &fadt;
 	if ((t = acpi_table("HPET", 0)) && good("HPET", hpet_table_read(t, t->length, &hpet)))
 		acpi.hpet = &hpet;
-	if (IS_ENABLED(CONFIG_IOMMU_TABLES) && (t = acpi_table("DMAR", 0)) && good("DMAR", dmar_read(t, t->length, &dmar)))
+	if (IS_ENABLED(CONFIG_IOMMU_TABLES) && (t = acpi_table("DMAR", 0)) &&
+	    good("DMAR", dmar_read(t, t->length, &dmar)))
 		acpi.dmar = &dmar;
-	if (IS_ENABLED(CONFIG_IOMMU_TABLES) && (t = acpi_table("IVRS", 0)) && good("IVRS", ivrs_read(t, t->length, &ivrs)))
+	if (IS_ENABLED(CONFIG_IOMMU_TABLES) && (t = acpi_table("IVRS", 0)) &&
+	    good("IVRS", ivrs_read(t, t->length, &ivrs)))
 		acpi.ivrs = &ivrs;
 	if (acpi.fadt && fadt.dsdt)
 		add_table(fadt.dsdt);
 	if (acpi.madt && madt.dropped_cpus)
-		printk_error("acpi: table MADT: %u processors beyond %u are not used", madt.dropped_cpus, MADT_MAX_CPUS);
+		printk_error("acpi: table MADT: %u processors beyond %u are not used",
+			     madt.dropped_cpus, MADT_MAX_CPUS);
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && acpi.madt && madt.dropped_nmis)
-		printk_error("acpi: table MADT: %u local NMIs beyond %u are not used", madt.dropped_nmis, MADT_MAX_NMIS);
+		printk_error("acpi: table MADT: %u local NMIs beyond %u are not used",
+			     madt.dropped_nmis, MADT_MAX_NMIS);
 }
 
 int acpi_init(const struct bootinfo *bi)
@@ -165,7 +174,8 @@ int acpi_init(const struct bootinfo *bi)
 	if (!find_root(bi, &root))
 		return -ENODEV;
 	root_table = map_table(root.table, &length);
-	if (!root_table || !good(root.is_xsdt ? "XSDT" : "RSDT", xsdt_read(root_table, length, root.is_xsdt, &list)))
+	if (!root_table || !good(root.is_xsdt ? "XSDT" : "RSDT",
+				 xsdt_read(root_table, length, root.is_xsdt, &list)))
 		return -ENODEV;
 	if (list.dropped)
 		printk_error("acpi: %u tables beyond %u are ignored", list.dropped, XSDT_MAX);

@@ -41,22 +41,13 @@ bool aml_take_integer(struct aml_span *s, u64 *value)
 		return false;
 	switch (op) {
 	case AML_ZERO:
-	case AML_ONE:
-		*value = op;
-		return true;
-	case AML_ONES:
-		*value = ~0ull;
-		return true;
-	case AML_BYTE:
-		return aml_take_bytes(s, 1, value);
-	case AML_WORD:
-		return aml_take_bytes(s, 2, value);
-	case AML_DWORD:
-		return aml_take_bytes(s, 4, value);
-	case AML_QWORD:
-		return aml_take_bytes(s, 8, value);
-	default:
-		return false;
+	case AML_ONE: *value = op; return true;
+	case AML_ONES: *value = ~0ull; return true;
+	case AML_BYTE: return aml_take_bytes(s, 1, value);
+	case AML_WORD: return aml_take_bytes(s, 2, value);
+	case AML_DWORD: return aml_take_bytes(s, 4, value);
+	case AML_QWORD: return aml_take_bytes(s, 8, value);
+	default: return false;
 	}
 }
 

@@ -12,19 +12,75 @@
 
 /* 20.2.1, 20.2.3, 20.2.5. The second byte of those with the prefix 0x5b is kept as 0x5b00 | byte. */
 enum aml_op {
-	AML_ZERO = 0x00, AML_ONE = 0x01, AML_ALIAS = 0x06, AML_NAME = 0x08, AML_BYTE = 0x0a, AML_WORD = 0x0b, AML_DWORD = 0x0c,
-	AML_STRING = 0x0d, AML_QWORD = 0x0e, AML_SCOPE = 0x10, AML_BUFFER = 0x11, AML_PACKAGE = 0x12, AML_VAR_PACKAGE = 0x13,
-	AML_METHOD = 0x14, AML_EXTERNAL = 0x15, AML_DUAL_NAME = 0x2e, AML_MULTI_NAME = 0x2f, AML_EXTENDED = 0x5b,
-	AML_ROOT = 0x5c, AML_PARENT = 0x5e, AML_LOCAL0 = 0x60, AML_ARG0 = 0x68, AML_ARG6 = 0x6e, AML_STORE = 0x70,
-	AML_REF_OF = 0x71, AML_ADD = 0x72, AML_SUBTRACT = 0x74, AML_MULTIPLY = 0x77, AML_SHIFT_LEFT = 0x79,
-	AML_SHIFT_RIGHT = 0x7a, AML_AND = 0x7b, AML_OR = 0x7d, AML_DEREF_OF = 0x83, AML_NOTIFY = 0x86, AML_SIZE_OF = 0x87,
-	AML_INDEX = 0x88, AML_CREATE_DWORD = 0x8a, AML_CREATE_WORD = 0x8b, AML_CREATE_BYTE = 0x8c, AML_CREATE_BIT = 0x8d,
-	AML_CREATE_QWORD = 0x8f, AML_LAND = 0x90, AML_LOR = 0x91, AML_LNOT = 0x92, AML_LEQUAL = 0x93, AML_LGREATER = 0x94,
-	AML_LLESS = 0x95, AML_COPY = 0x9d, AML_IF = 0xa0, AML_ELSE = 0xa1, AML_WHILE = 0xa2, AML_NOOP = 0xa3,
-	AML_RETURN = 0xa4, AML_BREAK = 0xa5, AML_ONES = 0xff,
-	AML_MUTEX = 0x5b01, AML_EVENT = 0x5b02, AML_CREATE_FIELD = 0x5b13, AML_REVISION = 0x5b30, AML_DEBUG = 0x5b31,
-	AML_TIMER = 0x5b33, AML_REGION = 0x5b80, AML_FIELD = 0x5b81, AML_DEVICE = 0x5b82, AML_PROCESSOR = 0x5b83,
-	AML_POWER = 0x5b84, AML_THERMAL = 0x5b85, AML_INDEX_FIELD = 0x5b86, AML_BANK_FIELD = 0x5b87,
+	AML_ZERO = 0x00,
+	AML_ONE = 0x01,
+	AML_ALIAS = 0x06,
+	AML_NAME = 0x08,
+	AML_BYTE = 0x0a,
+	AML_WORD = 0x0b,
+	AML_DWORD = 0x0c,
+	AML_STRING = 0x0d,
+	AML_QWORD = 0x0e,
+	AML_SCOPE = 0x10,
+	AML_BUFFER = 0x11,
+	AML_PACKAGE = 0x12,
+	AML_VAR_PACKAGE = 0x13,
+	AML_METHOD = 0x14,
+	AML_EXTERNAL = 0x15,
+	AML_DUAL_NAME = 0x2e,
+	AML_MULTI_NAME = 0x2f,
+	AML_EXTENDED = 0x5b,
+	AML_ROOT = 0x5c,
+	AML_PARENT = 0x5e,
+	AML_LOCAL0 = 0x60,
+	AML_ARG0 = 0x68,
+	AML_ARG6 = 0x6e,
+	AML_STORE = 0x70,
+	AML_REF_OF = 0x71,
+	AML_ADD = 0x72,
+	AML_SUBTRACT = 0x74,
+	AML_MULTIPLY = 0x77,
+	AML_SHIFT_LEFT = 0x79,
+	AML_SHIFT_RIGHT = 0x7a,
+	AML_AND = 0x7b,
+	AML_OR = 0x7d,
+	AML_DEREF_OF = 0x83,
+	AML_NOTIFY = 0x86,
+	AML_SIZE_OF = 0x87,
+	AML_INDEX = 0x88,
+	AML_CREATE_DWORD = 0x8a,
+	AML_CREATE_WORD = 0x8b,
+	AML_CREATE_BYTE = 0x8c,
+	AML_CREATE_BIT = 0x8d,
+	AML_CREATE_QWORD = 0x8f,
+	AML_LAND = 0x90,
+	AML_LOR = 0x91,
+	AML_LNOT = 0x92,
+	AML_LEQUAL = 0x93,
+	AML_LGREATER = 0x94,
+	AML_LLESS = 0x95,
+	AML_COPY = 0x9d,
+	AML_IF = 0xa0,
+	AML_ELSE = 0xa1,
+	AML_WHILE = 0xa2,
+	AML_NOOP = 0xa3,
+	AML_RETURN = 0xa4,
+	AML_BREAK = 0xa5,
+	AML_ONES = 0xff,
+	AML_MUTEX = 0x5b01,
+	AML_EVENT = 0x5b02,
+	AML_CREATE_FIELD = 0x5b13,
+	AML_REVISION = 0x5b30,
+	AML_DEBUG = 0x5b31,
+	AML_TIMER = 0x5b33,
+	AML_REGION = 0x5b80,
+	AML_FIELD = 0x5b81,
+	AML_DEVICE = 0x5b82,
+	AML_PROCESSOR = 0x5b83,
+	AML_POWER = 0x5b84,
+	AML_THERMAL = 0x5b85,
+	AML_INDEX_FIELD = 0x5b86,
+	AML_BANK_FIELD = 0x5b87,
 	AML_DATA_REGION = 0x5b88,
 };
 
@@ -86,14 +142,17 @@ bool aml_walk(const struct aml_tables *t, aml_visit fn, void *ctx);
 bool aml_same(const struct aml_name *a, const struct aml_name *b);
 
 /* 0: the Name or Method of exactly this path; -EINVAL: declared under an If only; -ENOENT: not seen; -ENODEV: there is none. */
-int aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op, struct aml_span *value);
+int aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op,
+	     struct aml_span *value);
 /* `seg` in `scope`, likewise. */
-int aml_find_in(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u16 *op, struct aml_span *value);
+int aml_find_in(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u16 *op,
+		struct aml_span *value);
 /*
  * What a name means in `scope`: a Name or Method, by the search rules (5.3); or
  * `seg` in the device that it names, when seg is not 0. *path: where it was.
  */
-bool aml_search(const struct aml_tables *t, const struct aml_name *scope, const struct aml_name *name, u32 seg,
-		struct aml_name *path, u16 *op, struct aml_span *value);
+bool aml_search(const struct aml_tables *t, const struct aml_name *scope,
+		const struct aml_name *name, u32 seg, struct aml_name *path, u16 *op,
+		struct aml_span *value);
 
 #endif

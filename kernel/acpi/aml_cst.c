@@ -35,7 +35,8 @@ static bool is_processor_id(struct aml_span value)
 {
 	static const char id[] = "ACPI0007";
 
-	return value.left > sizeof(id) && *value.p == AML_STRING && !memcmp(value.p + 1, id, sizeof(id));
+	return value.left > sizeof(id) && *value.p == AML_STRING &&
+	       !memcmp(value.p + 1, id, sizeof(id));
 }
 
 static bool add_processor(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
@@ -74,7 +75,8 @@ static bool take_package(struct aml_span *s, u8 *elements, struct aml_span *inne
 {
 	u8 op;
 
-	return aml_take(s, &op) && op == AML_PACKAGE && aml_take_package(s, inner) && aml_take(inner, elements);
+	return aml_take(s, &op) && op == AML_PACKAGE && aml_take_package(s, inner) &&
+	       aml_take(inner, elements);
 }
 
 /* Package { ResourceTemplate { Register }, type, latency, power } */
@@ -85,12 +87,13 @@ static bool read_state(struct aml_span *s, struct cstate *out)
 	u64 type, latency, power;
 	u8 elements;
 
-	if (!take_package(s, &elements, &fields) || elements != CST_FIELDS || !aml_take_buffer(&fields, &bytes) ||
-	    aml_next_resource(&bytes, &r) || r.tag != AML_RESOURCE_REGISTER || r.body.left < sizeof(out->reg))
+	if (!take_package(s, &elements, &fields) || elements != CST_FIELDS ||
+	    !aml_take_buffer(&fields, &bytes) || aml_next_resource(&bytes, &r) ||
+	    r.tag != AML_RESOURCE_REGISTER || r.body.left < sizeof(out->reg))
 		return false;
 	memcpy(&out->reg, r.body.p, sizeof(out->reg));
-	if (!aml_take_integer(&fields, &type) || !aml_take_integer(&fields, &latency) || !aml_take_integer(&fields, &power) ||
-	    !type || type > 3)
+	if (!aml_take_integer(&fields, &type) || !aml_take_integer(&fields, &latency) ||
+	    !aml_take_integer(&fields, &power) || !type || type > 3)
 		return false;
 	out->type = (u8)type;
 	out->latency = (u32)latency;
@@ -106,7 +109,8 @@ static void read_states(struct aml_span s, struct cstates *out)
 	u64 count;
 	u8 elements;
 
-	if (!take_package(&s, &elements, &list) || !aml_take_integer(&list, &count) || count + 1 != elements || count > CSTATES_MAX)
+	if (!take_package(&s, &elements, &list) || !aml_take_integer(&list, &count) ||
+	    count + 1 != elements || count > CSTATES_MAX)
 		return;
 	while (states.count < count)
 		if (!read_state(&list, &states.state[states.count++]))
@@ -125,11 +129,13 @@ static bool read_cst(void *ctx, const struct aml_name *path, u16 op, struct aml_
 	struct asked *a = ctx;
 	struct aml_name at = *path, of = *path;
 
-	if (path->n < 2 || path->seg[path->n - 1] != SEG("_CST") || op == AML_IF || op == AML_PROCESSOR)
+	if (path->n < 2 || path->seg[path->n - 1] != SEG("_CST") || op == AML_IF ||
+	    op == AML_PROCESSOR)
 		return true;
 	of.n--;
 	for (unsigned i = 0; i < a->count; i++)
-		if (aml_same(&a->processor[i].path, &of) && !a->processor[i].states.count && aml_settle(a->t, &at, op, &value))
+		if (aml_same(&a->processor[i].path, &of) && !a->processor[i].states.count &&
+		    aml_settle(a->t, &at, op, &value))
 			read_states(value, &a->processor[i].states);
 	return true;
 }

@@ -63,7 +63,8 @@ static void read_windows(const struct aml_tables *t, struct aml_pci_root *root)
 	unsigned n = 0;
 	int err;
 
-	if (aml_constant(t, &root->path, SEG("_CRS"), &value, &in) || !aml_take_buffer(&value, &bytes))
+	if (aml_constant(t, &root->path, SEG("_CRS"), &value, &in) ||
+	    !aml_take_buffer(&value, &bytes))
 		return;
 	while (!(err = aml_next_resource(&bytes, &r)) && n < AML_PCI_WINDOWS)
 		n += aml_window(&r, &root->window[n]);
@@ -116,7 +117,8 @@ static bool locate(const struct aml_tables *t, struct aml_pci_root *root)
 	return true;
 }
 
-unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max, unsigned *beyond)
+unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max,
+		       unsigned *beyond)
 {
 	struct roots r = { out, 0, max };
 	unsigned kept = 0, found, only = 0;
@@ -171,7 +173,8 @@ static bool is_child(void *ctx, const struct aml_name *path, u16 op, struct aml_
 	return false;
 }
 
-int aml_pci_child(const struct aml_tables *t, const struct aml_name *parent, u8 devfn, struct aml_name *child)
+int aml_pci_child(const struct aml_tables *t, const struct aml_name *parent, u8 devfn,
+		  struct aml_name *child)
 {
 	struct child c = { parent, devfn, child, -ENODEV };
 	bool whole = aml_walk(t, is_child, &c);
@@ -212,13 +215,16 @@ static bool read_irqs(struct aml_span s, struct irqs *out)
 					add_irq(out, i, r.body.left > 2 && p[2] & IRQ_LOW);
 		if (r.tag == AML_RESOURCE_INTERRUPT && r.body.left >= 2)
 			for (unsigned i = 0; i < p[1] && 2 + 4 * i + 4 <= r.body.left; i++)
-				add_irq(out, AML_SEG(p[2 + 4 * i], p[3 + 4 * i], p[4 + 4 * i], p[5 + 4 * i]), p[0] & INTERRUPT_LOW);
+				add_irq(out,
+					AML_SEG(p[2 + 4 * i], p[3 + 4 * i], p[4 + 4 * i],
+						p[5 + 4 * i]),
+					p[0] & INTERRUPT_LOW);
 	}
 	return err == -ENOENT && out->count <= MAX_IRQS;
 }
 
-static int follow_link(const struct aml_tables *t, const struct aml_name *in, const struct aml_name *link, u8 interrupt_line,
-		       struct aml_pci_route *out)
+static int follow_link(const struct aml_tables *t, const struct aml_name *in,
+		       const struct aml_name *link, u8 interrupt_line, struct aml_pci_route *out)
 {
 	struct aml_name path, there;
 	struct aml_span value;
@@ -246,8 +252,8 @@ static int follow_link(const struct aml_tables *t, const struct aml_name *in, co
 }
 
 /* One entry of a _PRT (6.2.13): device and pin, then a link device, or 0 and a global system interrupt. */
-static int read_entry(const struct aml_tables *t, const struct aml_name *in, struct aml_span entry, u8 device, u8 pin,
-		      u8 interrupt_line, struct aml_pci_route *out)
+static int read_entry(const struct aml_tables *t, const struct aml_name *in, struct aml_span entry,
+		      u8 device, u8 pin, u8 interrupt_line, struct aml_pci_route *out)
 {
 	struct aml_name link;
 	u64 address, which, zero, gsi;
@@ -257,16 +263,18 @@ static int read_entry(const struct aml_tables *t, const struct aml_name *in, str
 	    !aml_take_integer(&entry, &which) || address >> 16 != device || which != pin)
 		return -ENODEV;
 	if (aml_at_name(&entry))
-		return aml_take_name(&entry, &link) ? follow_link(t, in, &link, interrupt_line, out) : -ENOENT;
-	if (!aml_take_integer(&entry, &zero) || zero || !aml_take_integer(&entry, &gsi) || gsi > 0xffff)
+		return aml_take_name(&entry, &link) ? follow_link(t, in, &link, interrupt_line, out)
+						    : -ENOENT;
+	if (!aml_take_integer(&entry, &zero) || zero || !aml_take_integer(&entry, &gsi) ||
+	    gsi > 0xffff)
 		return -ENOENT;
 	/* PCI's lines are level-triggered, active low. */
 	*out = (struct aml_pci_route){ (u32)gsi, true };
 	return 0;
 }
 
-int aml_pci_route(const struct aml_tables *t, const struct aml_name *bus, u8 device, u8 pin, u8 interrupt_line,
-		  struct aml_pci_route *out)
+int aml_pci_route(const struct aml_tables *t, const struct aml_name *bus, u8 device, u8 pin,
+		  u8 interrupt_line, struct aml_pci_route *out)
 {
 	struct aml_span s, table, entry;
 	struct aml_name in;
@@ -277,11 +285,13 @@ int aml_pci_route(const struct aml_tables *t, const struct aml_name *bus, u8 dev
 
 	if (err)
 		return err == -ENODEV ? err : -ENOENT;
-	if (!aml_take_op(&s, &op) || (op != AML_PACKAGE && op != AML_VAR_PACKAGE) || !aml_take_package(&s, &table) ||
+	if (!aml_take_op(&s, &op) || (op != AML_PACKAGE && op != AML_VAR_PACKAGE) ||
+	    !aml_take_package(&s, &table) ||
 	    !(op == AML_PACKAGE ? aml_take(&table, &byte) : aml_take_integer(&table, &elements)))
 		return -ENOENT;
 	while (table.left) {
-		if (!aml_take_op(&table, &op) || op != AML_PACKAGE || !aml_take_package(&table, &entry))
+		if (!aml_take_op(&table, &op) || op != AML_PACKAGE ||
+		    !aml_take_package(&table, &entry))
 			return -ENOENT;
 		err = read_entry(t, &in, entry, device, pin, interrupt_line, out);
 		if (err != -ENODEV)

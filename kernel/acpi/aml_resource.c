@@ -32,29 +32,30 @@ int aml_next_resource(struct aml_span *bytes, struct aml_resource *out)
 static unsigned field_width(u8 tag)
 {
 	switch (tag) {
-	case AML_RESOURCE_WORD:
-		return 2;
-	case AML_RESOURCE_DWORD:
-		return 4;
-	case AML_RESOURCE_QWORD: case AML_RESOURCE_EXTENDED:
-		return 8;
-	default:
-		return 0;
+	case AML_RESOURCE_WORD: return 2;
+	case AML_RESOURCE_DWORD: return 4;
+	case AML_RESOURCE_QWORD:
+	case AML_RESOURCE_EXTENDED: return 8;
+	default: return 0;
 	}
 }
 
 bool aml_window(const struct aml_resource *r, struct aml_window *out)
 {
-	unsigned width = field_width(r->tag), at = r->tag == AML_RESOURCE_EXTENDED ? FIELDS_EXTENDED : FIELDS;
+	unsigned width = field_width(r->tag),
+		 at = r->tag == AML_RESOURCE_EXTENDED ? FIELDS_EXTENDED : FIELDS;
 	const u8 *p = r->body.p;
 	u64 field[ADDRESS_FIELDS] = { 0 };
 
-	if (!width || r->body.left < at + ADDRESS_FIELDS * width || p[RESOURCE_TYPE] > AML_WINDOW_BUS)
+	if (!width || r->body.left < at + ADDRESS_FIELDS * width ||
+	    p[RESOURCE_TYPE] > AML_WINDOW_BUS)
 		return false;
 	for (unsigned i = 0; i < ADDRESS_FIELDS * width; i++)
 		field[i / width] |= (u64)p[at + i] << i % width * 8;
 	*out = (struct aml_window){
-		(enum aml_window_type)p[RESOURCE_TYPE], field[MINIMUM] + field[TRANSLATION], field[MAXIMUM] + field[TRANSLATION],
+		(enum aml_window_type)p[RESOURCE_TYPE],
+		field[MINIMUM] + field[TRANSLATION],
+		field[MAXIMUM] + field[TRANSLATION],
 	};
 	return field[LENGTH] && field[MINIMUM] <= field[MAXIMUM] && out->first <= out->last;
 }

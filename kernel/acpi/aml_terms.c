@@ -24,8 +24,8 @@ bool aml_take_buffer(struct aml_span *s, struct aml_span *bytes)
 	u64 size;
 	u8 op;
 
-	return aml_take(s, &op) && op == AML_BUFFER && aml_take_package(s, bytes) && aml_take_integer(bytes, &size) &&
-	       size >= bytes->left;
+	return aml_take(s, &op) && op == AML_BUFFER && aml_take_package(s, bytes) &&
+	       aml_take_integer(bytes, &size) && size >= bytes->left;
 }
 
 static bool letter(u8 c)
@@ -53,7 +53,8 @@ bool aml_at_name(const struct aml_span *s)
 {
 	u8 c = s->left ? *s->p : 0;
 
-	return letter(c) || c == AML_ROOT || c == AML_PARENT || c == AML_DUAL_NAME || c == AML_MULTI_NAME;
+	return letter(c) || c == AML_ROOT || c == AML_PARENT || c == AML_DUAL_NAME ||
+	       c == AML_MULTI_NAME;
 }
 
 bool aml_take_name(struct aml_span *s, struct aml_name *out)
@@ -110,17 +111,14 @@ static bool skip_nested(struct aml_span *s, unsigned depth)
 	if (*s->p >= AML_LOCAL0 && *s->p <= AML_ARG6)
 		return aml_skip(s, 1);
 	switch (*s->p) {
-	case AML_STRING:
-		return aml_skip(s, 1) && skip_string(s);
+	case AML_STRING: return aml_skip(s, 1) && skip_string(s);
 	case AML_BUFFER:
 	case AML_PACKAGE:
-	case AML_VAR_PACKAGE:
-		return aml_skip(s, 1) && aml_take_package(s, &inner);
+	case AML_VAR_PACKAGE: return aml_skip(s, 1) && aml_take_package(s, &inner);
 	case AML_REF_OF:
 	case AML_DEREF_OF:
 	case AML_SIZE_OF:
-	case AML_LNOT:
-		return aml_skip(s, 1) && skip_nested(s, depth - 1);
+	case AML_LNOT: return aml_skip(s, 1) && skip_nested(s, depth - 1);
 	case AML_LAND:
 	case AML_LOR:
 	case AML_LEQUAL:
@@ -136,13 +134,14 @@ static bool skip_nested(struct aml_span *s, unsigned depth)
 	case AML_OR:
 	case AML_INDEX:
 		/* Two operands and where the result goes. */
-		if (!aml_skip(s, 1) || !skip_nested(s, depth - 1) || !skip_nested(s, depth - 1) || !s->left)
+		if (!aml_skip(s, 1) || !skip_nested(s, depth - 1) || !skip_nested(s, depth - 1) ||
+		    !s->left)
 			return false;
 		return *s->p == AML_ZERO ? aml_skip(s, 1) : skip_nested(s, depth - 1);
 	case AML_EXTENDED:
-		return aml_take_op(s, &op) && (op == AML_REVISION || op == AML_DEBUG || op == AML_TIMER);
-	default:
-		return aml_take_integer(s, &value);
+		return aml_take_op(s, &op) &&
+		       (op == AML_REVISION || op == AML_DEBUG || op == AML_TIMER);
+	default: return aml_take_integer(s, &value);
 	}
 }
 

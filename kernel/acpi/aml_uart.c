@@ -13,7 +13,8 @@
 enum { PORT = 0x40, FIXED_PORT = 0x48, MEMORY32 = 0x85, FIXED_MEMORY32 = 0x86 };
 
 static const u8 hid_number[] = { AML_NAME, '_', 'H', 'I', 'D', AML_DWORD, 0x41, 0xd0, 0x05, 0x01 };
-static const u8 hid_string[] = { AML_NAME, '_', 'H', 'I', 'D', AML_STRING, 'P', 'N', 'P', '0', '5', '0', '1', 0 };
+static const u8 hid_string[] = { AML_NAME, '_', 'H', 'I', 'D', AML_STRING, 'P',
+				 'N',      'P', '0', '5', '0', '1',        0 };
 static const u8 sta[] = { AML_NAME, '_', 'S', 'T', 'A' };
 static const u8 crs[] = { AML_NAME, '_', 'C', 'R', 'S', AML_BUFFER };
 
@@ -33,8 +34,9 @@ static bool device_around(const u8 *aml, size_t size, size_t at, struct aml_span
 		struct aml_span s = { aml + i, size - i };
 		u64 op;
 
-		if (aml_take_bytes(&s, 2, &op) && op == (0x5b | (AML_DEVICE & 0xff) << 8) && aml_take_package(&s, out) &&
-		    out->p <= aml + at && aml + at < out->p + out->left)
+		if (aml_take_bytes(&s, 2, &op) && op == (0x5b | (AML_DEVICE & 0xff) << 8) &&
+		    aml_take_package(&s, out) && out->p <= aml + at &&
+		    aml + at < out->p + out->left)
 			return true;
 	}
 	return false;
@@ -49,7 +51,8 @@ static void read_line(const struct aml_resource *r, struct acpi_uart *out)
 		return;
 	if (r->tag == AML_RESOURCE_IRQ && r->body.left >= 2 && (p[0] | p[1]))
 		out->irq = acpi_uart_irq((u32)__builtin_ctz(p[0] | p[1] << 8));
-	else if (r->tag == AML_RESOURCE_INTERRUPT && r->body.left >= 6 && p[1] && !p[3] && !p[4] && !p[5])
+	else if (r->tag == AML_RESOURCE_INTERRUPT && r->body.left >= 6 && p[1] && !p[3] && !p[4] &&
+		 !p[5])
 		out->irq = acpi_uart_irq(p[2]);
 }
 
@@ -68,7 +71,8 @@ static void read_place(const struct aml_resource *r, struct acpi_uart *out)
 	} else if (port || r->tag == MEMORY32 || r->tag == FIXED_MEMORY32) {
 		/* Behind a byte of flags, but for the fixed port, which has none. */
 		out->mmio = !port;
-		if ((r->tag != FIXED_PORT && !aml_skip(&body, 1)) || !aml_take_bytes(&body, port ? 2 : 4, &address))
+		if ((r->tag != FIXED_PORT && !aml_skip(&body, 1)) ||
+		    !aml_take_bytes(&body, port ? 2 : 4, &address))
 			address = 0;
 	}
 	out->address = out->mmio || address <= 0xfff8 ? address : 0;
@@ -85,7 +89,8 @@ static bool read_device(struct aml_span device, struct acpi_uart *out)
 	if (find(&s, sta, sizeof(sta)) && aml_take_integer(&s, &number) && !(number & 1))
 		return false;
 	s = device;
-	if (!find(&s, crs, sizeof(crs)) || !aml_take_package(&s, &buffer) || !aml_take_integer(&buffer, &number))
+	if (!find(&s, crs, sizeof(crs)) || !aml_take_package(&s, &buffer) ||
+	    !aml_take_integer(&buffer, &number))
 		return false;
 	while (!aml_next_resource(&buffer, &r)) {
 		read_line(&r, out);
@@ -103,8 +108,9 @@ bool aml_uart(const void *aml, size_t size, unsigned n, struct acpi_uart *out)
 	for (size_t at = 0; at < size; at++) {
 		struct aml_span s = { p + at, size - at };
 
-		if (s.left < sizeof(hid_number) || (memcmp(s.p, hid_number, sizeof(hid_number)) &&
-						    (s.left < sizeof(hid_string) || memcmp(s.p, hid_string, sizeof(hid_string)))))
+		if (s.left < sizeof(hid_number) ||
+		    (memcmp(s.p, hid_number, sizeof(hid_number)) &&
+		     (s.left < sizeof(hid_string) || memcmp(s.p, hid_string, sizeof(hid_string)))))
 			continue;
 		if (device_around(p, size, at, &device) && read_device(device, out) && !n--)
 			return true;

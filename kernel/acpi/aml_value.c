@@ -68,8 +68,8 @@ static bool predicate(const struct aml_tables *t, const u64 *arg0, struct aml_sp
 }
 
 /* An If, behind its opcode, and the Else that may follow it. *known: its condition is decided, and *yes says how. */
-static bool take_if(const struct aml_tables *t, const u64 *arg0, struct aml_span *code, struct aml_span *then,
-		    struct aml_span *other, bool *known, bool *yes)
+static bool take_if(const struct aml_tables *t, const u64 *arg0, struct aml_span *code,
+		    struct aml_span *then, struct aml_span *other, bool *known, bool *yes)
 {
 	struct aml_span condition;
 	u16 op;
@@ -77,7 +77,8 @@ static bool take_if(const struct aml_tables *t, const u64 *arg0, struct aml_span
 	*other = (struct aml_span){ code->p, 0 };
 	if (!aml_take_package(code, then))
 		return false;
-	if (code->left && *code->p == AML_ELSE && (!aml_take_op(code, &op) || !aml_take_package(code, other)))
+	if (code->left && *code->p == AML_ELSE &&
+	    (!aml_take_op(code, &op) || !aml_take_package(code, other)))
 		return false;
 	condition = *then;
 	*known = predicate(t, arg0, &condition, yes);
@@ -105,14 +106,16 @@ static bool take_value(const struct frame *f, struct aml_span *code, struct aml_
 		if (!aml_take_name(code, &name))
 			return false;
 		for (unsigned i = 0; i < f->nr_names; i++)
-			if (name.n == 1 && !name.up && !name.absolute && name.seg[0] == f->name[i].seg)
+			if (name.n == 1 && !name.up && !name.absolute &&
+			    name.seg[0] == f->name[i].seg)
 				*value = f->name[i].value;
 		return true;
 	}
 	if (first >= AML_LOCAL0 && first < AML_LOCAL0 + LOCALS)
 		*value = f->local[first - AML_LOCAL0];
 	/* No expression. */
-	else if (first > AML_QWORD && first != AML_BUFFER && first != AML_PACKAGE && first != AML_VAR_PACKAGE && first != AML_ONES)
+	else if (first > AML_QWORD && first != AML_BUFFER && first != AML_PACKAGE &&
+		 first != AML_VAR_PACKAGE && first != AML_ONES)
 		return false;
 	return aml_skip_value(code);
 }
@@ -121,7 +124,8 @@ static bool take_declaration(struct frame *f, struct aml_span *code)
 {
 	struct aml_name name;
 
-	if (f->nr_names == NAMES || !aml_take_name(code, &name) || name.n != 1 || name.up || name.absolute)
+	if (f->nr_names == NAMES || !aml_take_name(code, &name) || name.n != 1 || name.up ||
+	    name.absolute)
 		return false;
 	f->name[f->nr_names].seg = name.seg[0];
 	f->name[f->nr_names++].value = *code;
@@ -133,7 +137,8 @@ static bool take_store(struct frame *f, struct aml_span *code)
 	struct aml_span value;
 	u8 target;
 
-	if (!take_value(f, code, &value) || !aml_take(code, &target) || target < AML_LOCAL0 || target >= AML_LOCAL0 + LOCALS)
+	if (!take_value(f, code, &value) || !aml_take(code, &target) || target < AML_LOCAL0 ||
+	    target >= AML_LOCAL0 + LOCALS)
 		return false;
 	f->local[target - AML_LOCAL0] = value;
 	return true;
@@ -142,7 +147,8 @@ static bool take_store(struct frame *f, struct aml_span *code)
 enum flow { GOES_ON, RETURNS, UNKNOWN };
 
 /* What code returns that only chooses: If (flag) { Return (A) } Else { Return (B) }, in any of its spellings. */
-static enum flow follow(const struct aml_tables *t, struct aml_span code, unsigned depth, struct frame *f, struct aml_span *value)
+static enum flow follow(const struct aml_tables *t, struct aml_span code, unsigned depth,
+			struct frame *f, struct aml_span *value)
 {
 	struct aml_span then, other;
 	enum flow flow;
@@ -151,8 +157,7 @@ static enum flow follow(const struct aml_tables *t, struct aml_span code, unsign
 
 	while (aml_take_op(&code, &op)) {
 		switch (op) {
-		case AML_RETURN:
-			return take_value(f, &code, value) ? RETURNS : UNKNOWN;
+		case AML_RETURN: return take_value(f, &code, value) ? RETURNS : UNKNOWN;
 		case AML_NAME:
 			if (!take_declaration(f, &code))
 				return UNKNOWN;
@@ -162,14 +167,14 @@ static enum flow follow(const struct aml_tables *t, struct aml_span code, unsign
 				return UNKNOWN;
 			break;
 		case AML_IF:
-			if (!depth || !take_if(t, NULL, &code, &then, &other, &known, &yes) || !known)
+			if (!depth || !take_if(t, NULL, &code, &then, &other, &known, &yes) ||
+			    !known)
 				return UNKNOWN;
 			flow = follow(t, yes ? then : other, depth - 1, f, value);
 			if (flow != GOES_ON)
 				return flow;
 			break;
-		default:
-			return UNKNOWN;
+		default: return UNKNOWN;
 		}
 	}
 	return GOES_ON;
@@ -184,8 +189,8 @@ static bool returned(const struct aml_tables *t, struct aml_span code, struct am
 
 /* ---- \_PIC ------------------------------------------------------------------------------- */
 
-static bool run_code(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code, const u64 *arg0,
-		     unsigned depth, struct stored *s);
+static bool run_code(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code,
+		     const u64 *arg0, unsigned depth, struct stored *s);
 
 /* Store, behind its opcode, of the argument or a constant into a variable, or to the debugger. */
 static bool run_store(struct aml_span *code, const u64 *arg0, struct stored *s)
@@ -196,7 +201,8 @@ static bool run_store(struct aml_span *code, const u64 *arg0, struct stored *s)
 	u64 value = *arg0;
 	u16 op;
 
-	if (source == AML_ARG0 || source == AML_STRING ? !aml_skip_value(code) : !aml_take_integer(code, &value))
+	if (source == AML_ARG0 || source == AML_STRING ? !aml_skip_value(code)
+						       : !aml_take_integer(code, &value))
 		return false;
 	debug = *code;
 	if (aml_take_op(&debug, &op) && op == AML_DEBUG) {
@@ -213,28 +219,29 @@ static bool run_store(struct aml_span *code, const u64 *arg0, struct stored *s)
 }
 
 /* A call, if it is one without arguments, or with one; and that is looked at where it can be the argument that is known. */
-static bool run_call(const struct aml_tables *t, const struct aml_name *scope, struct aml_span *code, const u64 *arg0,
-		     unsigned depth, struct stored *s)
+static bool run_call(const struct aml_tables *t, const struct aml_name *scope,
+		     struct aml_span *code, const u64 *arg0, unsigned depth, struct stored *s)
 {
 	struct aml_name name, path;
 	struct aml_span body;
 	u8 flags, arguments;
 	u16 op;
 
-	if (!aml_take_name(code, &name) || !aml_search(t, scope, &name, 0, &path, &op, &body) || op != AML_METHOD ||
-	    !aml_take(&body, &flags))
+	if (!aml_take_name(code, &name) || !aml_search(t, scope, &name, 0, &path, &op, &body) ||
+	    op != AML_METHOD || !aml_take(&body, &flags))
 		return false;
 	arguments = flags & 7;
 	if (arguments == 1 && code->left && *code->p == AML_ARG0)
-		return s->calls && s->calls-- && aml_skip_value(code) && run_code(t, &path, body, arg0, depth, s);
+		return s->calls && s->calls-- && aml_skip_value(code) &&
+		       run_code(t, &path, body, arg0, depth, s);
 	for (unsigned i = 0; i < arguments; i++)
 		if (aml_at_name(code) || !aml_skip_value(code))
 			return false;
 	return true;
 }
 
-static bool run_if(const struct aml_tables *t, const struct aml_name *scope, struct aml_span *code, const u64 *arg0, unsigned depth,
-		   struct stored *s)
+static bool run_if(const struct aml_tables *t, const struct aml_name *scope, struct aml_span *code,
+		   const u64 *arg0, unsigned depth, struct stored *s)
 {
 	struct stored a = *s, b = *s;
 	struct aml_span then, other;
@@ -256,8 +263,8 @@ static bool run_if(const struct aml_tables *t, const struct aml_name *scope, str
 }
 
 /* Follows code that is no more than stores, Ifs and calls. False: it is more, or ends before its end. */
-static bool run_code(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code, const u64 *arg0,
-		     unsigned depth, struct stored *s)
+static bool run_code(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code,
+		     const u64 *arg0, unsigned depth, struct stored *s)
 {
 	while (code.left) {
 		struct aml_span rest = code;
@@ -291,7 +298,8 @@ static bool noted_by_pic(const struct aml_tables *t, struct stored *s)
 	u8 flags;
 	u16 op;
 
-	return !aml_find_in(t, &root, AML_SEG('_', 'P', 'I', 'C'), &op, &code) && op == AML_METHOD && aml_take(&code, &flags) &&
+	return !aml_find_in(t, &root, AML_SEG('_', 'P', 'I', 'C'), &op, &code) &&
+	       op == AML_METHOD && aml_take(&code, &flags) &&
 	       run_code(t, &root, code, &apic, BRANCHES, s) && s->known;
 }
 
@@ -310,14 +318,16 @@ bool aml_settle(const struct aml_tables *t, struct aml_name *path, u16 op, struc
 			path->n--;
 		if (!aml_at_name(value))
 			return true;
-		if (!aml_take_name(value, &name) || !aml_search(t, path, &name, 0, &found, &op, value))
+		if (!aml_take_name(value, &name) ||
+		    !aml_search(t, path, &name, 0, &found, &op, value))
 			return false;
 		*path = found;
 	}
 	return false;
 }
 
-int aml_constant(const struct aml_tables *t, const struct aml_name *scope, u32 seg, struct aml_span *value, struct aml_name *in)
+int aml_constant(const struct aml_tables *t, const struct aml_name *scope, u32 seg,
+		 struct aml_span *value, struct aml_name *in)
 {
 	u16 op;
 	int err = aml_find_in(t, scope, seg, &op, value);

@@ -23,7 +23,8 @@ struct walk {
 };
 
 /* What `name` declares or opens in `scope` (5.3: no search for these). */
-static bool resolve(const struct aml_name *scope, const struct aml_name *name, struct aml_name *path)
+static bool resolve(const struct aml_name *scope, const struct aml_name *name,
+		    struct aml_name *path)
 {
 	unsigned keep = name->absolute ? 0 : scope->n;
 
@@ -41,9 +42,11 @@ bool aml_same(const struct aml_name *a, const struct aml_name *b)
 	return a->n == b->n && !memcmp(a->seg, b->seg, a->n * sizeof(u32));
 }
 
-static void walk_list(struct walk *w, struct aml_span s, const struct aml_name *scope, unsigned depth);
+static void walk_list(struct walk *w, struct aml_span s, const struct aml_name *scope,
+		      unsigned depth);
 
-static void visit(struct walk *w, const struct aml_name *scope, const struct aml_name *name, u16 op, struct aml_span value)
+static void visit(struct walk *w, const struct aml_name *scope, const struct aml_name *name, u16 op,
+		  struct aml_span value)
 {
 	struct aml_name path;
 
@@ -54,7 +57,8 @@ static void visit(struct walk *w, const struct aml_name *scope, const struct aml
 }
 
 /* Scope, device and their like: a package that begins with a name and `skipped` bytes. */
-static bool enter(struct walk *w, struct aml_span *s, const struct aml_name *scope, unsigned skipped, unsigned depth)
+static bool enter(struct walk *w, struct aml_span *s, const struct aml_name *scope,
+		  unsigned skipped, unsigned depth)
 {
 	struct aml_name name, path;
 	struct aml_span inner;
@@ -73,7 +77,8 @@ static bool enter(struct walk *w, struct aml_span *s, const struct aml_name *sco
 }
 
 /* If, Else and While: a package whose beginning, but for Else's, is a condition. */
-static bool enter_if(struct walk *w, struct aml_span *s, u16 op, const struct aml_name *scope, unsigned depth)
+static bool enter_if(struct walk *w, struct aml_span *s, u16 op, const struct aml_name *scope,
+		     unsigned depth)
 {
 	struct aml_span inner;
 
@@ -122,17 +127,10 @@ static bool skip_form(struct aml_span *s, const char *form)
 
 	for (; ok && *form; form++) {
 		switch (*form) {
-		case 'n':
-			ok = aml_take_name(s, &name);
-			break;
-		case 'v':
-			ok = aml_skip_value(s);
-			break;
-		case 'p':
-			ok = aml_take_package(s, &inner);
-			break;
-		default:
-			ok = aml_skip(s, 1);
+		case 'n': ok = aml_take_name(s, &name); break;
+		case 'v': ok = aml_skip_value(s); break;
+		case 'p': ok = aml_take_package(s, &inner); break;
+		default: ok = aml_skip(s, 1);
 		}
 	}
 	return ok;
@@ -142,11 +140,14 @@ static const struct {
 	u16 op;
 	const char *form;
 } skipped[] = {
-	{ AML_ALIAS, "nn" }, { AML_EXTERNAL, "nbb" }, { AML_IF, "p" }, { AML_ELSE, "p" }, { AML_WHILE, "p" }, { AML_NOOP, "" },
-	{ AML_CREATE_BIT, "vvn" }, { AML_CREATE_BYTE, "vvn" }, { AML_CREATE_WORD, "vvn" }, { AML_CREATE_DWORD, "vvn" },
-	{ AML_CREATE_QWORD, "vvn" }, { AML_CREATE_FIELD, "vvvn" }, { AML_MUTEX, "nb" }, { AML_EVENT, "n" },
-	{ AML_REGION, "nbvv" }, { AML_DATA_REGION, "nvvv" }, { AML_FIELD, "p" }, { AML_INDEX_FIELD, "p" }, { AML_BANK_FIELD, "p" },
-	{ AML_STORE, "vv" }, { AML_COPY, "vv" }, { AML_NOTIFY, "vv" }, { AML_BREAK, "" },
+	{ AML_ALIAS, "nn" },         { AML_EXTERNAL, "nbb" },     { AML_IF, "p" },
+	{ AML_ELSE, "p" },           { AML_WHILE, "p" },          { AML_NOOP, "" },
+	{ AML_CREATE_BIT, "vvn" },   { AML_CREATE_BYTE, "vvn" },  { AML_CREATE_WORD, "vvn" },
+	{ AML_CREATE_DWORD, "vvn" }, { AML_CREATE_QWORD, "vvn" }, { AML_CREATE_FIELD, "vvvn" },
+	{ AML_MUTEX, "nb" },         { AML_EVENT, "n" },          { AML_REGION, "nbvv" },
+	{ AML_DATA_REGION, "nvvv" }, { AML_FIELD, "p" },          { AML_INDEX_FIELD, "p" },
+	{ AML_BANK_FIELD, "p" },     { AML_STORE, "vv" },         { AML_COPY, "vv" },
+	{ AML_NOTIFY, "vv" },        { AML_BREAK, "" },
 };
 
 /*
@@ -175,29 +176,22 @@ static bool term(struct walk *w, struct aml_span *s, const struct aml_name *scop
 	if (!aml_take_op(s, &op))
 		return false;
 	switch (op) {
-	case AML_NAME:
-		return visit_name(w, s, scope);
-	case AML_METHOD:
-		return visit_method(w, s, scope);
+	case AML_NAME: return visit_name(w, s, scope);
+	case AML_METHOD: return visit_method(w, s, scope);
 	case AML_SCOPE:
 	case AML_DEVICE:
-	case AML_THERMAL:
-		return enter(w, s, scope, 0, depth);
-	case AML_PROCESSOR:
-		return enter(w, s, scope, PROCESSOR_BYTES, depth);
-	case AML_POWER:
-		return enter(w, s, scope, 3, depth);
+	case AML_THERMAL: return enter(w, s, scope, 0, depth);
+	case AML_PROCESSOR: return enter(w, s, scope, PROCESSOR_BYTES, depth);
+	case AML_POWER: return enter(w, s, scope, 3, depth);
 	case AML_IF:
 	case AML_ELSE:
-	case AML_WHILE:
-		return enter_if(w, s, op, scope, depth);
-	default:
-		*s = start;
-		return skip_term(s);
+	case AML_WHILE: return enter_if(w, s, op, scope, depth);
+	default: *s = start; return skip_term(s);
 	}
 }
 
-static void walk_list(struct walk *w, struct aml_span s, const struct aml_name *scope, unsigned depth)
+static void walk_list(struct walk *w, struct aml_span s, const struct aml_name *scope,
+		      unsigned depth)
 {
 	while (!w->done && s.left) {
 		if (depth == WALK_DEPTH || !term(w, &s, scope, depth)) {
@@ -239,7 +233,8 @@ static bool find_one(void *ctx, const struct aml_name *path, u16 op, struct aml_
 	return false;
 }
 
-int aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op, struct aml_span *value)
+int aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op,
+	     struct aml_span *value)
 {
 	struct find f = { path, op, value, -ENODEV };
 	bool whole = aml_walk(t, find_one, &f);
@@ -247,7 +242,8 @@ int aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op, s
 	return f.err == -ENODEV && !whole ? -ENOENT : f.err;
 }
 
-int aml_find_in(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u16 *op, struct aml_span *value)
+int aml_find_in(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u16 *op,
+		struct aml_span *value)
 {
 	const struct aml_name name = { .n = 1, .seg = { seg } };
 	struct aml_name path;
@@ -255,8 +251,9 @@ int aml_find_in(const struct aml_tables *t, const struct aml_name *scope, u32 se
 	return resolve(scope, &name, &path) ? aml_find(t, &path, op, value) : -ENOENT;
 }
 
-bool aml_search(const struct aml_tables *t, const struct aml_name *scope, const struct aml_name *name, u32 seg,
-		struct aml_name *path, u16 *op, struct aml_span *value)
+bool aml_search(const struct aml_tables *t, const struct aml_name *scope,
+		const struct aml_name *name, u32 seg, struct aml_name *path, u16 *op,
+		struct aml_span *value)
 {
 	struct aml_name from = *scope;
 
@@ -264,7 +261,8 @@ bool aml_search(const struct aml_tables *t, const struct aml_name *scope, const 
 		int err = -ENODEV;
 
 		if (resolve(&from, name, path))
-			err = seg ? aml_find_in(t, path, seg, op, value) : aml_find(t, path, op, value);
+			err = seg ? aml_find_in(t, path, seg, op, value)
+				  : aml_find(t, path, op, value);
 		/* Only a single segment without a prefix is looked for further up, and not where it may be. */
 		if (!err || err == -EINVAL || name->absolute || name->up || name->n != 1 || !from.n)
 			return !err;

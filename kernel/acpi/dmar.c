@@ -7,7 +7,8 @@
 static const char too_many_scopes[] = "more than 512 device scopes";
 static_assert(DMAR_MAX_SCOPES == 512, "too_many_scopes");
 
-static const char *read_scopes(const u8 *p, size_t size, struct dmar_info *d, struct dmar_unit *unit)
+static const char *read_scopes(const u8 *p, size_t size, struct dmar_info *d,
+			       struct dmar_unit *unit)
 {
 	unit->first_scope = d->nr_scopes;
 	for (size_t at = 0; at < size;) {
@@ -18,7 +19,8 @@ static const char *read_scopes(const u8 *p, size_t size, struct dmar_info *d, st
 		if (size - at < sizeof(head))
 			return "a device scope is cut";
 		memcpy(&head, p + at, sizeof(head));
-		if (head.length < sizeof(head) + sizeof(struct acpi_dmar_path) || head.length > size - at)
+		if (head.length < sizeof(head) + sizeof(struct acpi_dmar_path) ||
+		    head.length > size - at)
 			return "a device scope's length is wrong";
 		path = head.length - sizeof(head);
 		if (path % sizeof(struct acpi_dmar_path) || path > sizeof(s->path))
@@ -55,9 +57,11 @@ static const char *read_unit(const u8 *p, size_t size, void *ctx)
 		struct acpi_dmar_rhsa rhsa;
 		struct acpi_dmar_satc satc;
 	} u;
-	static const u8 known[] = { /* the sizes of those */
-		[ACPI_DMAR_DRHD] = sizeof(u.drhd), [ACPI_DMAR_RMRR] = sizeof(u.rmrr), [ACPI_DMAR_ATSR] = sizeof(u.atsr),
-		[ACPI_DMAR_RHSA] = sizeof(u.rhsa), [ACPI_DMAR_SATC] = sizeof(u.satc),
+	static const u8 known[] = {
+		/* the sizes of those */
+		[ACPI_DMAR_DRHD] = sizeof(u.drhd), [ACPI_DMAR_RMRR] = sizeof(u.rmrr),
+		[ACPI_DMAR_ATSR] = sizeof(u.atsr), [ACPI_DMAR_RHSA] = sizeof(u.rhsa),
+		[ACPI_DMAR_SATC] = sizeof(u.satc),
 	};
 	struct dmar_info *d = ctx;
 	struct dmar_unit unit = { .domain = ~0u };
@@ -94,15 +98,13 @@ static const char *read_unit(const u8 *p, size_t size, void *ctx)
 		unit.flags = u.satc.flags;
 		unit.segment = u.satc.segment;
 		break;
-	case ACPI_DMAR_RHSA:
-		note_domain(d, u.rhsa.base, u.rhsa.domain);
-		return NULL;
-	default:
-		return NULL; /* ATSR: ports below which ATS would work. Nobody's is switched on. */
+	case ACPI_DMAR_RHSA: note_domain(d, u.rhsa.base, u.rhsa.domain); return NULL;
+	default: return NULL; /* ATSR: ports below which ATS would work. Nobody's is switched on. */
 	}
 	reason = read_scopes(p + fixed, size - fixed, d, &unit);
 	/* Of a unit there is no more than that there is one: what it has is nobody's. */
-	if (unit.type == ACPI_DMAR_DRHD && (reason == too_many_scopes || (!reason && d->nr_units >= DMAR_MAX_UNITS))) {
+	if (unit.type == ACPI_DMAR_DRHD &&
+	    (reason == too_many_scopes || (!reason && d->nr_units >= DMAR_MAX_UNITS))) {
 		d->nr_scopes = scopes;
 		d->lost++;
 		return NULL;
@@ -127,5 +129,6 @@ const char *dmar_read(const void *table, size_t size, struct dmar_info *out)
 		return "the host address width is impossible";
 	out->address_width = (u8)(dmar.host_address_width + 1);
 	out->flags = dmar.flags;
-	return acpi_read_entries(table, sizeof(dmar), dmar.header.length, sizeof(struct acpi_dmar_sub), read_unit, out);
+	return acpi_read_entries(table, sizeof(dmar), dmar.header.length,
+				 sizeof(struct acpi_dmar_sub), read_unit, out);
 }

@@ -11,7 +11,9 @@ static struct acpi_gas pick(struct acpi_gas x, u32 port, u8 length)
 		return x;
 	if (!port)
 		return (struct acpi_gas){ 0 };
-	return (struct acpi_gas){ .space_id = ACPI_SPACE_IO, .bit_width = (u8)MIN(length * 8u, 255u), .address = port };
+	return (struct acpi_gas){ .space_id = ACPI_SPACE_IO,
+				  .bit_width = (u8)MIN(length * 8u, 255u),
+				  .address = port };
 }
 
 const char *fadt_read(const void *table, size_t size, struct fadt_info *out)
@@ -24,8 +26,11 @@ const char *fadt_read(const void *table, size_t size, struct fadt_info *out)
 	memcpy(&f, table, MIN((size_t)f.header.length, sizeof(f)));
 
 	*out = (struct fadt_info){
-		.flags = f.flags, .boot_arch = f.iapc_boot_arch, .century = f.century,
-		.dsdt = f.x_dsdt ? f.x_dsdt : f.dsdt, .sleep_control = f.sleep_control_reg,
+		.flags = f.flags,
+		.boot_arch = f.iapc_boot_arch,
+		.century = f.century,
+		.dsdt = f.x_dsdt ? f.x_dsdt : f.dsdt,
+		.sleep_control = f.sleep_control_reg,
 		.sleep_status = f.sleep_status_reg,
 	};
 	if (f.flags & ACPI_FADT_RESET_REG_SUP) {

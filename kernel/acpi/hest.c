@@ -27,7 +27,8 @@ struct generic {
 	u64 ack_kept;
 	u64 ack_set;
 } __packed;
-static_assert(sizeof(struct generic) == 92 && offsetof(struct generic, ack) == 64, "ACPI 6.4, table 18-11");
+static_assert(sizeof(struct generic) == 92 && offsetof(struct generic, ack) == 64,
+	      "ACPI 6.4, table 18-11");
 
 /* 18.3.2.7.1 */
 struct block {
@@ -82,14 +83,20 @@ static void add(struct hest_info *h, const u8 *entry, size_t size)
 		return;
 	}
 	h->source[h->count++] = (struct hest_source){
-		.pointer = g.pointer.address, .size = g.size, .ack = in_memory(&g.ack) ? g.ack.address : 0,
-		.ack_kept = g.ack_kept, .ack_set = g.ack_set,
+		.pointer = g.pointer.address,
+		.size = g.size,
+		.ack = in_memory(&g.ack) ? g.ack.address : 0,
+		.ack_kept = g.ack_kept,
+		.ack_set = g.ack_set,
 	};
 }
 
 const char *hest_read(const void *table, size_t size, struct hest_info *out)
 {
-	struct { struct acpi_sdt header; u32 count; } __packed fixed;
+	struct {
+		struct acpi_sdt header;
+		u32 count;
+	} __packed fixed;
 	const char *reason = acpi_read_fixed(table, size, "HEST", &fixed, sizeof(fixed));
 	const u8 *p = (const u8 *)table + HEST_FIRST;
 	size_t left;
@@ -103,7 +110,8 @@ const char *hest_read(const void *table, size_t size, struct hest_info *out)
 		size_t n = type < ARRAY_SIZE(entries) ? entries[type].size : 0;
 
 		if (!n || left < n)
-			return n || left < 2 ? "an entry is too short" : "it has an entry of a kind that is not known";
+			return n || left < 2 ? "an entry is too short"
+					     : "it has an entry of a kind that is not known";
 		n += entries[type].per_bank * (size_t)p[entries[type].banks_at];
 		if (left < n)
 			return "an entry is too short";
@@ -146,12 +154,16 @@ static const struct told of_memory[] = {
 /* clang-format on */
 
 static const struct told of_processor[] = {
-	{ 2, 10, 1, " kind %lu" }, { 5, 13, 1, " level %lu" }, { 8, 152, 8, " APIC ID %lu" }, { 9, 160, 8, " address %#lx" },
+	{ 2, 10, 1, " kind %lu" },
+	{ 5, 13, 1, " level %lu" },
+	{ 8, 152, 8, " APIC ID %lu" },
+	{ 9, 160, 8, " address %#lx" },
 };
 static const struct told of_x86[] = { { 0, 8, 8, " APIC ID %lu" } };
 static const struct told of_pcie[] = {
-	{ 3, 33, 2, " segment %lu" }, { 3, 35, 1, " bus %#lx" }, { 3, 32, 1, " device %#lx" }, { 3, 31, 1, " function %lu" },
-	{ 3, 24, 2, " vendor %#lx" }, { 3, 26, 2, " ID %#lx" }, { 2, 18, 2, " status %#lx" },
+	{ 3, 33, 2, " segment %lu" },  { 3, 35, 1, " bus %#lx" },    { 3, 32, 1, " device %#lx" },
+	{ 3, 31, 1, " function %lu" }, { 3, 24, 2, " vendor %#lx" }, { 3, 26, 2, " ID %#lx" },
+	{ 2, 18, 2, " status %#lx" },
 };
 
 /* UEFI 2.9, N.2.2, N.2.4.1, N.2.4.2, N.2.5, N.2.7. */
@@ -189,18 +201,21 @@ static unsigned kind_of(const struct section *s)
 
 static void say(char *text, size_t max, const struct section *s, const u8 *p)
 {
-	static const char *const severities[] = { "recoverable", "fatal", "corrected", "informational" };
+	static const char *const severities[] = { "recoverable", "fatal", "corrected",
+						  "informational" };
 	u64 valid = field(p, s->size, 0, 8);
 	unsigned kind = kind_of(s);
 	size_t n;
 
-	n = (size_t)snprintf(text, max, "%s, %s:", kind < ARRAY_SIZE(kinds) ? kinds[kind].name : "of another kind",
+	n = (size_t)snprintf(text, max, "%s, %s:",
+			     kind < ARRAY_SIZE(kinds) ? kinds[kind].name : "of another kind",
 			     severities[s->severity & 3]);
 	for (unsigned i = 0; kind < ARRAY_SIZE(kinds) && i < kinds[kind].count && n < max; i++) {
 		const struct told *t = &kinds[kind].told[i];
 
 		if (valid >> t->bit & 1 && t->at + t->bytes <= s->size)
-			n += (size_t)snprintf(text + n, max - n, t->format, field(p, s->size, t->at, t->bytes));
+			n += (size_t)snprintf(text + n, max - n, t->format,
+					      field(p, s->size, t->at, t->bytes));
 	}
 	if (s->valid & SECTION_FRU_TEXT && n < max)
 		snprintf(text + n, max - n, " part '%.20s'", s->fru_text);
@@ -211,12 +226,15 @@ static void find_page(struct hest_found *found, const struct section *s, const u
 {
 	u64 address = field(p, s->size, MEMORY_ADDRESS, 8);
 
-	found->lost = kind_of(s) == MEMORY && (s->severity == RECOVERABLE || s->severity == FATAL) &&
-		      field(p, s->size, 0, 8) & MEMORY_ADDRESS_VALID && s->size >= MEMORY_ADDRESS + 8 && address < BIT(52);
+	found->lost = kind_of(s) == MEMORY &&
+		      (s->severity == RECOVERABLE || s->severity == FATAL) &&
+		      field(p, s->size, 0, 8) & MEMORY_ADDRESS_VALID &&
+		      s->size >= MEMORY_ADDRESS + 8 && address < BIT(52);
 	found->page = address & ~(PAGE_SIZE - 1);
 }
 
-bool hest_section(const void *block, size_t size, size_t *at, char *text, size_t max, struct hest_found *found)
+bool hest_section(const void *block, size_t size, size_t *at, char *text, size_t max,
+		  struct hest_found *found)
 {
 	struct section s = { 0 };
 	struct block b;

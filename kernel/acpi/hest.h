@@ -36,6 +36,7 @@ struct hest_found {
 	bool lost;  /* a page of memory is, uncorrected */
 	u64 page;   /* which */
 };
-bool hest_section(const void *block, size_t size, size_t *at, char *text, size_t max, struct hest_found *found);
+bool hest_section(const void *block, size_t size, size_t *at, char *text, size_t max,
+		  struct hest_found *found);
 
 #endif

@@ -20,9 +20,11 @@ size_t ivrs_entry_length(const u8 *entry, size_t left)
 	return n <= left ? n : 0;
 }
 
-static const char *read_ivhd(const u8 *table, size_t at, struct acpi_ivrs_sub sub, struct ivrs_info *out)
+static const char *read_ivhd(const u8 *table, size_t at, struct acpi_ivrs_sub sub,
+			     struct ivrs_info *out)
 {
-	size_t fixed = sub.type == ACPI_IVHD_10H ? sizeof(struct acpi_ivhd) : sizeof(struct acpi_ivhd_ext);
+	size_t fixed =
+		sub.type == ACPI_IVHD_10H ? sizeof(struct acpi_ivhd) : sizeof(struct acpi_ivhd_ext);
 	struct acpi_ivhd_ext h = { 0 };
 	unsigned i;
 
@@ -41,7 +43,8 @@ static const char *read_ivhd(const u8 *table, size_t at, struct acpi_ivrs_sub su
 
 	/* One IOMMU may be described by a block of each type; the highest says most. */
 	for (i = 0; i < out->nr_iommus; i++)
-		if (out->iommu[i].device_id == h.ivhd.device_id && out->iommu[i].segment == h.ivhd.segment)
+		if (out->iommu[i].device_id == h.ivhd.device_id &&
+		    out->iommu[i].segment == h.ivhd.segment)
 			break;
 	if (i < out->nr_iommus && out->iommu[i].type >= sub.type)
 		return NULL;
@@ -49,10 +52,15 @@ static const char *read_ivhd(const u8 *table, size_t at, struct acpi_ivrs_sub su
 		return "more than 64 IOMMUs";
 	out->nr_iommus = MAX(out->nr_iommus, i + 1);
 	out->iommu[i] = (struct ivrs_iommu){
-		.type = sub.type, .flags = sub.flags,
-		.device_id = h.ivhd.device_id, .capability = h.ivhd.capability_offset, .segment = h.ivhd.segment,
-		.base = h.ivhd.base, .efr = h.efr,
-		.entries_offset = (u32)(at + fixed), .entries_size = (u32)(sub.length - fixed),
+		.type = sub.type,
+		.flags = sub.flags,
+		.device_id = h.ivhd.device_id,
+		.capability = h.ivhd.capability_offset,
+		.segment = h.ivhd.segment,
+		.base = h.ivhd.base,
+		.efr = h.efr,
+		.entries_offset = (u32)(at + fixed),
+		.entries_size = (u32)(sub.length - fixed),
 	};
 	return NULL;
 }
@@ -70,12 +78,19 @@ static const char *read_ivmd(const u8 *p, struct acpi_ivrs_sub sub, struct ivrs_
 	if (out->nr_memory == IVRS_MAX_MEMORY)
 		return "more than 64 memory blocks";
 	first = sub.type == ACPI_IVMD_ALL ? 0 : m.device_id;
-	last = sub.type == ACPI_IVMD_ALL ? 0xffff : sub.type == ACPI_IVMD_RANGE ? m.auxiliary : m.device_id;
+	last = sub.type == ACPI_IVMD_ALL     ? 0xffff
+	       : sub.type == ACPI_IVMD_RANGE ? m.auxiliary
+					     : m.device_id;
 	if (last < first)
 		return "a memory block's device range ends before it starts";
 	out->memory[out->nr_memory++] = (struct ivrs_memory){
-		.type = sub.type, .flags = sub.flags, .first = first, .last = last,
-		.segment = m.segment, .base = m.base, .size = m.size,
+		.type = sub.type,
+		.flags = sub.flags,
+		.first = first,
+		.last = last,
+		.segment = m.segment,
+		.base = m.base,
+		.size = m.size,
 	};
 	return NULL;
 }
@@ -99,7 +114,8 @@ const char *ivrs_read(const void *table, size_t size, struct ivrs_info *out)
 		memcpy(&sub, p + at, sizeof(sub));
 		if (sub.length < sizeof(sub) || sub.length > left)
 			return "a block's length is wrong";
-		if (sub.type == ACPI_IVHD_10H || sub.type == ACPI_IVHD_11H || sub.type == ACPI_IVHD_40H)
+		if (sub.type == ACPI_IVHD_10H || sub.type == ACPI_IVHD_11H ||
+		    sub.type == ACPI_IVHD_40H)
 			reason = read_ivhd(p, at, sub, out);
 		else if (sub.type >= ACPI_IVMD_ALL && sub.type <= ACPI_IVMD_RANGE)
 			reason = read_ivmd(p + at, sub, out);

@@ -25,7 +25,10 @@ const char *mcfg_read(const void *table, size_t size, struct mcfg_info *out)
 		if (out->count == MCFG_MAX)
 			return "more than 64 entries";
 		out->entry[out->count++] = (struct mcfg_entry){
-			.base = e.base, .segment = e.segment, .bus_start = e.bus_start, .bus_end = e.bus_end,
+			.base = e.base,
+			.segment = e.segment,
+			.bus_start = e.bus_start,
+			.bus_end = e.bus_end,
 		};
 	}
 	return out->count ? NULL : "it has no entry";

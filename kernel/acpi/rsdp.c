@@ -14,7 +14,8 @@ bool acpi_checksum_ok(const void *table, size_t size)
 	return sum == 0;
 }
 
-const char *acpi_read_fixed(const void *table, size_t size, const char signature[4], void *fixed, size_t min)
+const char *acpi_read_fixed(const void *table, size_t size, const char signature[4], void *fixed,
+			    size_t min)
 {
 	struct acpi_sdt h;
 
@@ -34,7 +35,8 @@ const char *acpi_read_fixed(const void *table, size_t size, const char signature
 }
 
 const char *acpi_read_entries(const void *table, size_t at, size_t end, size_t head,
-			      const char *(*read)(const u8 *entry, size_t size, void *ctx), void *ctx)
+			      const char *(*read)(const u8 *entry, size_t size, void *ctx),
+			      void *ctx)
 {
 	const char *reason = NULL;
 

@@ -15,8 +15,8 @@ static bool read_s5(struct aml_span s, struct s5_info *out)
 	u64 a, b = 0;
 	u8 op, elements;
 
-	if (!aml_take(&s, &op) || op != AML_PACKAGE || !aml_take_package(&s, &package) || !aml_take(&package, &elements) ||
-	    elements < 1)
+	if (!aml_take(&s, &op) || op != AML_PACKAGE || !aml_take_package(&s, &package) ||
+	    !aml_take(&package, &elements) || elements < 1)
 		return false;
 	if (!aml_take_integer(&package, &a))
 		return false;
@@ -38,10 +38,12 @@ bool s5_find(const void *aml, size_t size, struct s5_info *out)
 	const u8 *p = aml;
 
 	for (size_t at = 1; at + sizeof(name) <= size; at++) {
-		bool named = p[at - 1] == AML_NAME || (at > 1 && p[at - 1] == AML_ROOT && p[at - 2] == AML_NAME);
+		bool named = p[at - 1] == AML_NAME ||
+			     (at > 1 && p[at - 1] == AML_ROOT && p[at - 2] == AML_NAME);
 		size_t after = at + sizeof(name);
 
-		if (named && p[at] == name[0] && p[at + 1] == name[1] && p[at + 2] == name[2] && p[at + 3] == name[3] &&
+		if (named && p[at] == name[0] && p[at + 1] == name[1] && p[at + 2] == name[2] &&
+		    p[at + 3] == name[3] &&
 		    read_s5((struct aml_span){ p + after, size - after }, out))
 			return true;
 	}

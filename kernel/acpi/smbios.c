@@ -11,7 +11,8 @@
 
 static bool good(const u8 *p, size_t left, const char anchor[5], u8 length)
 {
-	return !memcmp(p, anchor, 4) && length >= ENTRY_MIN && length <= left && acpi_checksum_ok(p, length);
+	return !memcmp(p, anchor, 4) && length >= ENTRY_MIN && length <= left &&
+	       acpi_checksum_ok(p, length);
 }
 
 bool smbios_entry(const void *memory, size_t size, u64 *table, u32 *length)

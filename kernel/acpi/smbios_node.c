@@ -33,17 +33,23 @@ static u32 copy_size;
 static bool by_efi(u64 address, u64 *table, u32 *size)
 {
 	static const u8 guid[2][16] = {
-		{ 0x44, 0x15, 0xfd, 0xf2, 0x94, 0x97, 0x2c, 0x4a, 0x99, 0x2e, 0xe5, 0xbb, 0xcf, 0x20, 0xe3, 0x94 },
-		{ 0x31, 0x2d, 0x9d, 0xeb, 0x88, 0x2d, 0xd3, 0x11, 0x9a, 0x16, 0x00, 0x90, 0x27, 0x3f, 0xc1, 0x4d },
+		{ 0x44, 0x15, 0xfd, 0xf2, 0x94, 0x97, 0x2c, 0x4a, 0x99, 0x2e, 0xe5, 0xbb, 0xcf,
+		  0x20, 0xe3, 0x94 },
+		{ 0x31, 0x2d, 0x9d, 0xeb, 0x88, 0x2d, 0xd3, 0x11, 0x9a, 0x16, 0x00, 0x90, 0x27,
+		  0x3f, 0xc1, 0x4d },
 	};
 	const struct efi_system_table *system = firmware_map(address, sizeof(*system));
-	u64 count = system && system->signature == EFI_SIGNATURE ? MIN(system->count, (u64)EFI_TABLES_MAX) : 0;
+	u64 count = system && system->signature == EFI_SIGNATURE
+			    ? MIN(system->count, (u64)EFI_TABLES_MAX)
+			    : 0;
 	const struct efi_table *t = count ? firmware_map(system->tables, count * sizeof(*t)) : NULL;
 
 	/* SMBIOS 3 first. */
 	for (u64 i = 0; t && i < 2 * count; i++) {
 		const struct efi_table *one = &t[i % count];
-		const void *entry = memcmp(one->guid, guid[i / count], 16) ? NULL : firmware_map(one->address, ENTRY_SIZE);
+		const void *entry = memcmp(one->guid, guid[i / count], 16)
+					    ? NULL
+					    : firmware_map(one->address, ENTRY_SIZE);
 
 		if (entry && smbios_entry(entry, ENTRY_SIZE, table, size))
 			return true;

@@ -28,13 +28,19 @@ const char *spcr_read(const void *table, size_t size, struct acpi_uart *out)
 	if (!t.base.address)
 		return "it has no port";
 	*out = (struct acpi_uart){
-		.mmio = t.base.space_id == ACPI_SPACE_MEMORY, .address = t.base.address,
-		.irq = t.interrupt & BY_8259 && t.irq < 16 ? acpi_uart_irq(t.irq) :
-		       t.interrupt & BY_IOAPIC && t.gsi <= 255 ? acpi_uart_irq(t.gsi) : -1,
+		.mmio = t.base.space_id == ACPI_SPACE_MEMORY,
+		.address = t.base.address,
+		.irq = t.interrupt & BY_8259 && t.irq < 16       ? acpi_uart_irq(t.irq)
+		       : t.interrupt & BY_IOAPIC && t.gsi <= 255 ? acpi_uart_irq(t.gsi)
+								 : -1,
 		.baud = speed(t.baud),
 	};
 	if (!out->mmio)
-		return t.base.space_id == ACPI_SPACE_IO && out->address <= 0xfff8 ? NULL : "its port is neither I/O nor memory";
+		return t.base.space_id == ACPI_SPACE_IO && out->address <= 0xfff8
+			       ? NULL
+			       : "its port is neither I/O nor memory";
 	out->wide = t.base.access_size == ACCESS_DWORD || t.base.bit_width == 32;
-	return out->address < BIT(52) - 32 && IS_ALIGNED(out->address, out->wide ? 4 : 1) ? NULL : "its address is impossible";
+	return out->address < BIT(52) - 32 && IS_ALIGNED(out->address, out->wide ? 4 : 1)
+		       ? NULL
+		       : "its address is impossible";
 }

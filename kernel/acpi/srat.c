@@ -22,7 +22,8 @@ static const char *add_memory(struct srat_info *s, const struct acpi_srat_memory
 		return "a memory range wraps around";
 	if (s->nr_memory == SRAT_MAX_MEMORY)
 		return "more than 256 memory ranges";
-	s->memory[s->nr_memory++] = (struct srat_memory){ .base = m->base, .size = m->size, .domain = m->domain };
+	s->memory[s->nr_memory++] =
+		(struct srat_memory){ .base = m->base, .size = m->size, .domain = m->domain };
 	return NULL;
 }
 
@@ -57,8 +58,7 @@ static const char *read_entry(const u8 *p, size_t size, void *ctx)
 			return "an x2APIC entry is too short";
 		memcpy(&x2apic, p, sizeof(x2apic));
 		return add_cpu(s, x2apic.apic_id, x2apic.domain, x2apic.flags);
-	default:
-		return NULL;
+	default: return NULL;
 	}
 }
 
@@ -71,6 +71,7 @@ const char *srat_read(const void *table, size_t size, struct srat_info *out)
 		return reason;
 	memset(out, 0, sizeof(*out));
 	out->revision = srat.header.revision;
-	reason = acpi_read_entries(table, sizeof(srat), srat.header.length, sizeof(struct acpi_sub), read_entry, out);
+	reason = acpi_read_entries(table, sizeof(srat), srat.header.length, sizeof(struct acpi_sub),
+				   read_entry, out);
 	return reason || out->nr_memory ? reason : "it names no memory";
 }

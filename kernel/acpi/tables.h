@@ -15,14 +15,16 @@
 bool acpi_checksum_ok(const void *table, size_t size);
 
 /* Checks a table's header: signature, length within [min, size], checksum. Copies out the `min` bytes that any such table has. */
-const char *acpi_read_fixed(const void *table, size_t size, const char signature[4], void *fixed, size_t min);
+const char *acpi_read_fixed(const void *table, size_t size, const char signature[4], void *fixed,
+			    size_t min);
 
 /*
  * Calls read() for each entry of a table, from offset `at` to its end `end`, that has its length, head included, in byte 1 (head =
  * 2: struct acpi_sub) or in bytes 2 and 3 (head = 4), until one returns what is wrong, which is returned.
  */
 const char *acpi_read_entries(const void *table, size_t at, size_t end, size_t head,
-			      const char *(*read)(const u8 *entry, size_t size, void *ctx), void *ctx);
+			      const char *(*read)(const u8 *entry, size_t size, void *ctx),
+			      void *ctx);
 
 /*
  * smbios.c: looks for a good entry point on 16-byte boundaries. False: there is none. *table: the structures' physical address;
@@ -32,7 +34,7 @@ bool smbios_entry(const void *memory, size_t size, u64 *table, u32 *length);
 
 /* rsdp.c */
 struct rsdp_info {
-	u64 table;     /* physical address of the XSDT or RSDT */
+	u64 table; /* physical address of the XSDT or RSDT */
 	bool is_xsdt;
 };
 const char *rsdp_read(const void *rsdp, size_t size, struct rsdp_info *out);
@@ -131,7 +133,7 @@ struct fadt_info {
 	u32 flags; /* ACPI_FADT_* */
 	u16 boot_arch;
 	u8 century; /* CMOS index of the century, or 0 */
-	u64 dsdt;   /* physical */
+	u64 dsdt; /* physical */
 	u32 smi_cmd;
 	u8 acpi_enable;
 	struct acpi_gas pm1a_cnt;
@@ -165,17 +167,24 @@ struct dmar_scope {
 	/* those below: requester IDs */
 	u16 first;
 	u16 last;
-	u8 settings;     /* ACPI_IVHD_SETTINGS */
+	u8 settings; /* ACPI_IVHD_SETTINGS */
 };
 /* As in struct acpi_dmar_scope; the last two are no table's, but what kernel/iommu/ivrs_units.c makes of an IVRS. */
-enum { DMAR_SCOPE_ENDPOINT = 1, DMAR_SCOPE_BRIDGE, DMAR_SCOPE_IOAPIC, DMAR_SCOPE_HPET, DMAR_SCOPE_RANGE = 0x100, DMAR_SCOPE_ALIAS };
+enum {
+	DMAR_SCOPE_ENDPOINT = 1,
+	DMAR_SCOPE_BRIDGE,
+	DMAR_SCOPE_IOAPIC,
+	DMAR_SCOPE_HPET,
+	DMAR_SCOPE_RANGE = 0x100,
+	DMAR_SCOPE_ALIAS
+};
 struct dmar_unit {
 	u16 type; /* DRHD, RMRR; SATC of functions that do not work without ATS */
 	u8 flags;
 	u16 segment;
-	u64 base;    /* DRHD: registers; RMRR: first byte */
-	u64 limit;   /* RMRR: last byte */
-	u32 domain;  /* DRHD: proximity, as a RHSA says; ~0: none does */
+	u64 base; /* DRHD: registers; RMRR: first byte */
+	u64 limit; /* RMRR: last byte */
+	u32 domain; /* DRHD: proximity, as a RHSA says; ~0: none does */
 	unsigned first_scope;
 	unsigned nr_scopes;
 	/* of an IVRS: the unit's own requester ID; its links by IVHD flags; settings of all that it has */

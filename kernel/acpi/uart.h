@@ -20,8 +20,8 @@ struct acpi_uart {
 	bool wide;
 
 	u64 address;
-	s32 irq;         /* an ISA interrupt, from 16 on an I/O APIC's input; -1: not said */
-	u32 baud;        /* 0: not said */
+	s32 irq; /* an ISA interrupt, from 16 on an I/O APIC's input; -1: not said */
+	u32 baud; /* 0: not said */
 };
 
 /* NULL, or why it is none of ours. */

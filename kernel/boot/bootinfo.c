@@ -95,7 +95,8 @@ static void raw_add(struct raw_map *raw, u64 base, u64 length, enum boot_memory 
 	if (base >= end || !length)
 		return;
 	/* UEFI gives what is one for us in many pieces. */
-	if (raw->count && raw->range[raw->count - 1].end == base && raw->range[raw->count - 1].type == type) {
+	if (raw->count && raw->range[raw->count - 1].end == base &&
+	    raw->range[raw->count - 1].type == type) {
 		raw->range[raw->count - 1].end = end;
 		return;
 	}
@@ -105,7 +106,8 @@ static void raw_add(struct raw_map *raw, u64 base, u64 length, enum boot_memory 
 	}
 	raw->left_out++;
 	/* What this one would have made unusable is left out with it: its piece is empty then. */
-	for (struct boot_range *r = raw->range; type != BOOT_MEMORY_USABLE && r < raw->range + raw->count; r++)
+	for (struct boot_range *r = raw->range;
+	     type != BOOT_MEMORY_USABLE && r < raw->range + raw->count; r++)
 		if (r->type == BOOT_MEMORY_USABLE && r->start < end && base < r->end)
 			r->end = r->start;
 }
@@ -114,13 +116,18 @@ static void raw_add(struct raw_map *raw, u64 base, u64 length, enum boot_memory 
 static enum boot_memory type_of(u32 type, bool efi)
 {
 	static const u8 loader[] = {
-		[1] = BOOT_MEMORY_USABLE, [3] = BOOT_MEMORY_ACPI, [4] = BOOT_MEMORY_NVS, [5] = BOOT_MEMORY_BAD,
+		[1] = BOOT_MEMORY_USABLE,
+		[3] = BOOT_MEMORY_ACPI,
+		[4] = BOOT_MEMORY_NVS,
+		[5] = BOOT_MEMORY_BAD,
 	};
 	static const u8 uefi[] = {
-		[1 ... 4] = BOOT_MEMORY_USABLE, [7] = BOOT_MEMORY_USABLE, [8] = BOOT_MEMORY_BAD, [9] = BOOT_MEMORY_ACPI,
-		[10] = BOOT_MEMORY_NVS,
+		[1 ... 4] = BOOT_MEMORY_USABLE, [7] = BOOT_MEMORY_USABLE, [8] = BOOT_MEMORY_BAD,
+		[9] = BOOT_MEMORY_ACPI,         [10] = BOOT_MEMORY_NVS,
 	};
-	u8 known = efi ? (type < ARRAY_SIZE(uefi) ? uefi[type] : 0) : type < ARRAY_SIZE(loader) ? loader[type] : 0;
+	u8 known = efi                         ? (type < ARRAY_SIZE(uefi) ? uefi[type] : 0)
+		   : type < ARRAY_SIZE(loader) ? loader[type]
+					       : 0;
 
 	return known ? (enum boot_memory)known : BOOT_MEMORY_RESERVED;
 }
@@ -133,7 +140,9 @@ static const char *read_mmap(const u8 *tag, u32 size, bool efi, struct raw_map *
 	if (size < sizeof(m))
 		return "the memory map tag is too short";
 	memcpy(&m, tag, sizeof(m));
-	if (m.entry_size < (efi ? sizeof(struct efi_memory_descriptor) : sizeof(struct mb2_mmap_entry)) || m.entry_size > size)
+	if (m.entry_size <
+		    (efi ? sizeof(struct efi_memory_descriptor) : sizeof(struct mb2_mmap_entry)) ||
+	    m.entry_size > size)
 		return "the memory map's entry size is wrong";
 	for (u64 at = sizeof(m); at + m.entry_size <= size; at += m.entry_size) {
 		struct efi_memory_descriptor d;
@@ -190,12 +199,14 @@ static void normalise(const struct raw_map *raw, u64 *edge, struct bootinfo *out
 		if (out->nr_ranges == BOOTINFO_RANGES)
 			out->left_out++;
 		else
-			out->range[out->nr_ranges++] = (struct boot_range){ edge[i], edge[i + 1], type };
+			out->range[out->nr_ranges++] =
+				(struct boot_range){ edge[i], edge[i + 1], type };
 	}
 }
 
 /* Copies the NUL-terminated text in tag[from, size). */
-static const char *copy_string(const u8 *tag, u32 from, u32 size, char *dst, size_t room, const char *too_long)
+static const char *copy_string(const u8 *tag, u32 from, u32 size, char *dst, size_t room,
+			       const char *too_long)
 {
 	size_t n = strnlen((const char *)tag + from, size - from);
 
@@ -234,13 +245,14 @@ static const char *read_rsdp(const u8 *tag, u32 size, bool newer, struct bootinf
 	if (out->has_rsdp && !newer)
 		return NULL;
 	memset(&out->rsdp, 0, sizeof(out->rsdp));
-	memcpy(&out->rsdp, tag + sizeof(struct mb2_tag_header), newer ? MIN(n, sizeof(out->rsdp)) : ACPI_RSDP_V1_SIZE);
+	memcpy(&out->rsdp, tag + sizeof(struct mb2_tag_header),
+	       newer ? MIN(n, sizeof(out->rsdp)) : ACPI_RSDP_V1_SIZE);
 	out->has_rsdp = true;
 	return NULL;
 }
 
-static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct bootinfo *out, struct raw_map *mmap,
-			    const u8 **efi_mmap)
+static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct bootinfo *out,
+			    struct raw_map *mmap, const u8 **efi_mmap)
 {
 	switch (h.type) {
 	case MB2_CMDLINE:
@@ -250,32 +262,22 @@ static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct booti
 		/* Only shown: a long name is not worth refusing to boot. */
 		copy_string(tag, sizeof(h), h.size, out->loader, sizeof(out->loader), NULL);
 		return NULL;
-	case MB2_MODULE:
-		return read_module(tag, h.size, out);
-	case MB2_MMAP:
-		return read_mmap(tag, h.size, false, mmap);
+	case MB2_MODULE: return read_module(tag, h.size, out);
+	case MB2_MMAP: return read_mmap(tag, h.size, false, mmap);
 	case MB2_FRAMEBUFFER:
 		if (IS_ENABLED(CONFIG_SCREEN))
 			bootinfo_framebuffer(tag, h.size, &out->framebuffer);
 		return NULL;
-	case MB2_EFI_MMAP:
-		*efi_mmap = tag;
-		return NULL;
+	case MB2_EFI_MMAP: *efi_mmap = tag; return NULL;
 	case MB2_EFI64:
 		if (IS_ENABLED(CONFIG_SMBIOS) && h.size >= sizeof(h) + sizeof(out->efi_table))
 			memcpy(&out->efi_table, tag + sizeof(h), sizeof(out->efi_table));
 		__attribute__((fallthrough));
-	case MB2_EFI32:
-		out->efi = true;
-		return NULL;
-	case MB2_EFI_BOOT_SERVICES:
-		return "the boot loader left the EFI boot services running";
-	case MB2_ACPI_OLD:
-		return read_rsdp(tag, h.size, false, out);
-	case MB2_ACPI_NEW:
-		return read_rsdp(tag, h.size, true, out);
-	default:
-		return NULL;
+	case MB2_EFI32: out->efi = true; return NULL;
+	case MB2_EFI_BOOT_SERVICES: return "the boot loader left the EFI boot services running";
+	case MB2_ACPI_OLD: return read_rsdp(tag, h.size, false, out);
+	case MB2_ACPI_NEW: return read_rsdp(tag, h.size, true, out);
+	default: return NULL;
 	}
 }
 

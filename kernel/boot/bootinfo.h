@@ -43,7 +43,13 @@ struct boot_module {
 };
 
 /* What there is to draw on: "framebuffer info", 3.6.12. */
-enum boot_screen { BOOT_SCREEN_NONE, BOOT_SCREEN_BAD_TAG, BOOT_SCREEN_PALETTE, BOOT_SCREEN_RGB, BOOT_SCREEN_TEXT };
+enum boot_screen {
+	BOOT_SCREEN_NONE,
+	BOOT_SCREEN_BAD_TAG,
+	BOOT_SCREEN_PALETTE,
+	BOOT_SCREEN_RGB,
+	BOOT_SCREEN_TEXT
+};
 
 /* As the loader says it; who draws checks it (kernel/console/raster.h). */
 struct boot_framebuffer {
@@ -53,7 +59,7 @@ struct boot_framebuffer {
 	u32 pitch;
 	u32 width;
 	u32 height;
-	u8 bpp;                   /* bits of a pixel */
+	u8 bpp;		   /* bits of a pixel */
 	/* red, green, blue: the lowest bit, how many bits; 0 unless the type is RGB */
 	u8 color[3][2];
 };
@@ -72,7 +78,7 @@ struct bootinfo {
 	/* the newest copy given; not verified; rev 0: 20 bytes, the rest 0 */
 	struct acpi_rsdp rsdp;
 	bool efi;              /* loaded by an EFI firmware */
-	u64 efi_table;         /* physical address of its system table, of 64 bits; 0: not known */
+	u64 efi_table; /* physical address of its system table, of 64 bits; 0: not known */
 	struct boot_framebuffer framebuffer; /* only with CONFIG_SCREEN */
 };
 
@@ -96,7 +102,8 @@ u64 bootinfo_module_room(const struct bootinfo *bi);
 static inline bool bootinfo_is_usable(const struct bootinfo *bi, u64 from, u64 to)
 {
 	for (unsigned i = 0; i < bi->nr_ranges; i++)
-		if (bi->range[i].type == BOOT_MEMORY_USABLE && bi->range[i].start < to && from < bi->range[i].end)
+		if (bi->range[i].type == BOOT_MEMORY_USABLE && bi->range[i].start < to &&
+		    from < bi->range[i].end)
 			return true;
 	return false;
 }

@@ -22,17 +22,24 @@ static_assert(sizeof(struct mb2_framebuffer) == 32, "Multiboot2 framebuffer");
 
 void bootinfo_framebuffer(const void *tag, u32 size, struct boot_framebuffer *out)
 {
-	static const enum boot_screen types[] = { BOOT_SCREEN_PALETTE, BOOT_SCREEN_RGB, BOOT_SCREEN_TEXT };
+	static const enum boot_screen types[] = { BOOT_SCREEN_PALETTE, BOOT_SCREEN_RGB,
+						  BOOT_SCREEN_TEXT };
 	struct mb2_framebuffer f;
 
 	*out = (struct boot_framebuffer){ .type = BOOT_SCREEN_BAD_TAG };
 	if (size < sizeof(f))
 		return;
 	memcpy(&f, tag, sizeof(f));
-	if (f.type >= ARRAY_SIZE(types) || (types[f.type] == BOOT_SCREEN_RGB && size < sizeof(f) + sizeof(out->color)))
+	if (f.type >= ARRAY_SIZE(types) ||
+	    (types[f.type] == BOOT_SCREEN_RGB && size < sizeof(f) + sizeof(out->color)))
 		return;
 	*out = (struct boot_framebuffer){
-		.type = types[f.type], .address = f.address, .pitch = f.pitch, .width = f.width, .height = f.height, .bpp = f.bpp,
+		.type = types[f.type],
+		.address = f.address,
+		.pitch = f.pitch,
+		.width = f.width,
+		.height = f.height,
+		.bpp = f.bpp,
 	};
 	if (out->type == BOOT_SCREEN_RGB)
 		memcpy(out->color, (const u8 *)tag + sizeof(f), sizeof(out->color));

@@ -22,7 +22,8 @@ bool cmdline_baud(struct span a, u32 *out)
 {
 	u64 baud;
 
-	if (!whole_number(a, 10, BAUD_BASE, &baud) || !baud || BAUD_BASE % baud || BAUD_BASE / baud > 0xffff)
+	if (!whole_number(a, 10, BAUD_BASE, &baud) || !baud || BAUD_BASE % baud ||
+	    BAUD_BASE / baud > 0xffff)
 		return false;
 	*out = (u32)baud;
 	return true;
@@ -41,8 +42,9 @@ static bool parse_registers(struct span where, struct cmdline *c)
 {
 	c->console = CMDLINE_CONSOLE_MMIO;
 	c->console_wide = span_skip(&where, "mmio32:0x");
-	return (c->console_wide || span_skip(&where, "mmio:0x")) && whole_number(where, 16, BIT(52) - 32, &c->console_address) &&
-	       c->console_address && IS_ALIGNED(c->console_address, c->console_wide ? 4 : 1);
+	return (c->console_wide || span_skip(&where, "mmio:0x")) &&
+	       whole_number(where, 16, BIT(52) - 32, &c->console_address) && c->console_address &&
+	       IS_ALIGNED(c->console_address, c->console_wide ? 4 : 1);
 }
 
 /* What follows the port: a speed, then the interrupt. */
@@ -62,7 +64,8 @@ static bool parse_speed_irq(struct span value, struct cmdline *c)
 		c->baud_named |= !irq;
 		if (irq && span_is(part, "none"))
 			c->console_irq = CMDLINE_IRQ_NONE;
-		else if (irq && whole_number(part, 10, CMDLINE_IRQ_MAX, &number) && number && number != 2)
+		else if (irq && whole_number(part, 10, CMDLINE_IRQ_MAX, &number) && number &&
+			 number != 2)
 			c->console_irq = (s32)number;
 		else if (irq)
 			return false;
@@ -95,8 +98,8 @@ static bool parse_console(struct span value, struct cmdline *out)
 			return lacks("CONFIG_CONSOLE_TABLES");
 		if (!parse_registers(where, &c))
 			return false;
-	} else if (!span_skip(&where, "0x") || !whole_number(where, 16, 0xfff8, &c.console_address) ||
-		   !c.console_address)
+	} else if (!span_skip(&where, "0x") ||
+		   !whole_number(where, 16, 0xfff8, &c.console_address) || !c.console_address)
 		return false;
 	/* Registers of 32 bits are those of chipsets, whose clocks only firmware knows. */
 	if (c.console_wide && !c.baud_named)
@@ -107,7 +110,9 @@ static bool parse_console(struct span value, struct cmdline *out)
 
 static bool parse_loglevel(struct span value, struct cmdline *out)
 {
-	static const char *const levels[] = { [LOGLEVEL_ERROR] = "error", [LOGLEVEL_INFO] = "info", [LOGLEVEL_DEBUG] = "debug" };
+	static const char *const levels[] = {
+		[LOGLEVEL_ERROR] = "error", [LOGLEVEL_INFO] = "info", [LOGLEVEL_DEBUG] = "debug"
+	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(levels); i++)
 		if (span_is(value, levels[i])) {
@@ -174,10 +179,13 @@ static bool parse_check(struct span value, struct cmdline *out)
 		return false;
 	for (; more; first = false) {
 		struct span part = span_part(&value, ',', &more);
-		bool *flag = span_is(part, "stay") ? &c.check_stay : span_is(part, "dump") ? &c.check_dump :
-			     span_is(part, "json") ? &c.check_json : NULL;
+		bool *flag = span_is(part, "stay")   ? &c.check_stay
+			     : span_is(part, "dump") ? &c.check_dump
+			     : span_is(part, "json") ? &c.check_json
+						     : NULL;
 
-		if (flag ? *flag : !first || !whole_number(part, 10, CHECK_MAX, &seconds) || !seconds)
+		if (flag ? *flag
+			 : !first || !whole_number(part, 10, CHECK_MAX, &seconds) || !seconds)
 			return false;
 		if (flag == &c.check_json && !HAS(CONFIG_CHECK_JSON))
 			return lacks("CONFIG_CHECK_JSON");
@@ -211,29 +219,34 @@ static const struct {
 } words[] = {
 #define ALWAYS 1
 	WORD(CONFIG_HWCHECK, "check", parse_check,
-	     IS_ENABLED(CONFIG_CHECK_JSON) ?
-	     "check, or check= with seconds from 1 to 3600, stay, dump and json, each if wanted, with commas between" :
-	     "check, or check= with seconds from 1 to 3600, stay and dump, each if wanted, with commas between"),
-	WORD(ALWAYS, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_TABLES) ?
-	     "com1, com2, 0x<port>, mmio:0x<address>, mmio32:0x<address> or none, then ,<baud> and ,irq=<number> if wanted" :
-	     "com1, com2, 0x<port> or none, then ,<baud> and ,irq=<number> if wanted"),
-	WORD(CONFIG_MONITOR_CONSOLE, "escape=", parse_escape, "^ and a letter other than j and m, or none"),
-	WORD(CONFIG_GDB, "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
+	     IS_ENABLED(CONFIG_CHECK_JSON)
+		     ? "check, or check= with seconds from 1 to 3600, stay, dump and json, each if wanted, with commas between"
+		     : "check, or check= with seconds from 1 to 3600, stay and dump, each if wanted, with commas between"),
+	WORD(ALWAYS, "console=", parse_console,
+	     IS_ENABLED(CONFIG_CONSOLE_TABLES)
+		     ? "com1, com2, 0x<port>, mmio:0x<address>, mmio32:0x<address> or none, then ,<baud> and ,irq=<number> if wanted"
+		     : "com1, com2, 0x<port> or none, then ,<baud> and ,irq=<number> if wanted"),
+	WORD(CONFIG_MONITOR_CONSOLE, "escape=", parse_escape,
+	     "^ and a letter other than j and m, or none"),
+	WORD(CONFIG_GDB, "gdb=", cmdline_gdb,
+	     "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
 	WORD(CONFIG_IOMMU, "iommu=", cmdline_iommu, "off"),
 	WORD(CONFIG_BOOT_LOG, "loglevel=", parse_loglevel, "error, info or debug"),
 	WORD(CONFIG_MITIGATIONS, "mitigate=", parse_mitigate,
 	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, divider, verw, l1d_flush, split"),
-	WORD(CONFIG_SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
+	WORD(CONFIG_SCREEN, "screen=", parse_screen,
+	     "none, or seconds from 1 to 600 for a page of the hardware check"),
 	WORD(ALWAYS, "idle=", cmdline_idle, "deep or halt"),
-#if IS_ENABLED(CONFIG_BOOT_LOG) || IS_ENABLED(CONFIG_CORRECTED_ERRORS) || IS_ENABLED(CONFIG_CPU_POWER) || \
-	IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
+#if IS_ENABLED(CONFIG_BOOT_LOG) || IS_ENABLED(CONFIG_CORRECTED_ERRORS) || \
+	IS_ENABLED(CONFIG_CPU_POWER) || IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 	/* The smallest image does not name all that it lacks. */
 	WORD(CONFIG_CORRECTED_ERRORS, "corrected=", cmdline_corrected, "exit or minute"),
 	WORD(CONFIG_CPU_POWER, "power=", cmdline_power, "performance, turbo or firmware"),
 	WORD(CONFIG_DIRECT_INTERRUPTS, "x2apic=", cmdline_x2apic, "on or off"),
 #endif
 	WORD(CONFIG_MACHINE_CHECKS, "nmi=", parse_nmi, "report or panic"),
-	WORD(ALWAYS, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
+	WORD(ALWAYS, "panic=", parse_panic,
+	     "halt, or seconds from 1 to 86400 until the node restarts"),
 #undef WORD
 };
 
@@ -256,7 +269,10 @@ static const char *take_word(struct span word, struct cmdline *out, char *list, 
 		}
 		if (!WORD_LACKS(&words[i]))
 			used += (size_t)snprintf(list + used, size - used, "%s%s",
-						 !used ? "" : i + 1 < ARRAY_SIZE(words) ? ", " : " or ", words[i].name);
+						 !used                       ? ""
+						 : i + 1 < ARRAY_SIZE(words) ? ", "
+									     : " or ",
+						 words[i].name);
 	}
 	return list;
 }
@@ -265,8 +281,13 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 {
 	unsigned errors = 0;
 
-	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT,
-				 .screen = CMDLINE_SCREEN_DEFAULT, .console_irq = CMDLINE_IRQ_UNKNOWN };
+	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT,
+				 0x3f8,
+				 BAUD_BASE,
+				 LOGLEVEL_INFO,
+				 .escape = ESCAPE_DEFAULT,
+				 .screen = CMDLINE_SCREEN_DEFAULT,
+				 .console_irq = CMDLINE_IRQ_UNKNOWN };
 	for (;;) {
 		char line[240], list[144];
 		const char *expected;
@@ -291,7 +312,8 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 		report(line);
 	}
 	/* Whatever their order. */
-	if (HAS(CONFIG_GDB) && out->console == CMDLINE_CONSOLE_PORT && out->gdb_port == out->console_address) {
+	if (HAS(CONFIG_GDB) && out->console == CMDLINE_CONSOLE_PORT &&
+	    out->gdb_port == out->console_address) {
 		out->gdb_port = 0;
 		errors++;
 		report("gdb=: its port is the console's: choose another");

@@ -14,7 +14,8 @@ bool cmdline_gdb(struct span value, struct cmdline *out)
 	bool more;
 
 	part = span_part(&value, ',', &more);
-	if (!more || part.n != 4 || memcmp(part.p, "com", 3) != 0 || part.p[3] < '1' || part.p[3] > '4')
+	if (!more || part.n != 4 || memcmp(part.p, "com", 3) != 0 || part.p[3] < '1' ||
+	    part.p[3] > '4')
 		return false;
 	c.gdb_port = port[part.p[3] - '1'];
 	c.gdb_irq = part.p[3] & 1 ? 4 : 3;

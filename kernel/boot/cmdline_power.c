@@ -7,7 +7,9 @@
 bool cmdline_power(struct span value, struct cmdline *out)
 {
 	static const char *const policies[] = {
-		[POWER_PERFORMANCE] = "performance", [POWER_TURBO] = "turbo", [POWER_FIRMWARE] = "firmware",
+		[POWER_PERFORMANCE] = "performance",
+		[POWER_TURBO] = "turbo",
+		[POWER_FIRMWARE] = "firmware",
 	};
 
 	for (u8 i = 0; i < ARRAY_SIZE(policies); i++)

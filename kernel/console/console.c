@@ -117,7 +117,8 @@ static void deliver(const u16 *buf, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		bool locked = serial_lock();
-		struct host_console *user = escape_user && buf[i] == escape_key ? escape_user : foreground;
+		struct host_console *user =
+			escape_user && buf[i] == escape_key ? escape_user : foreground;
 
 		set_callback(user);
 		serial_unlock(locked);

@@ -77,6 +77,7 @@ bool console_follow_interrupt(void)
 	do {
 		__atomic_store_n(&asks, once = 1, __ATOMIC_SEQ_CST);
 		asked |= console_interrupt();
-	} while (!__atomic_compare_exchange_n(&asks, &once, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	} while (!__atomic_compare_exchange_n(&asks, &once, 0, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_SEQ_CST));
 	return asked;
 }

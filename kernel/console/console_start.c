@@ -29,8 +29,10 @@ int console_start(const struct cmdline *cmdline)
 	screen_anew();
 	printk_replay();
 	if (odd)
-		printk_error("console: what is at %s%#lx fails the test of a serial port: used all the same, as console= names it",
-			     cmdline_console_mmio(cmdline) ? "mmio:" : "port ", cmdline->console_address);
+		printk_error(
+			"console: what is at %s%#lx fails the test of a serial port: used all the same, as console= names it",
+			cmdline_console_mmio(cmdline) ? "mmio:" : "port ",
+			cmdline->console_address);
 	return 0;
 }
 
@@ -39,7 +41,9 @@ int console_init(const struct cmdline *cmdline)
 	int err = console_start(cmdline);
 
 	if (err)
-		printk_error("console: no serial port answers at %s%#lx: set console= on the command line",
-			     cmdline_console_mmio(cmdline) ? "mmio:" : "port ", cmdline->console_address);
+		printk_error(
+			"console: no serial port answers at %s%#lx: set console= on the command line",
+			cmdline_console_mmio(cmdline) ? "mmio:" : "port ",
+			cmdline->console_address);
 	return err;
 }

@@ -42,8 +42,9 @@ void gdb_port_init(const struct cmdline *cmdline, bool (*nmi_comes)(void (*ask)(
 		return;
 	}
 	if (found == UART8250_ODD)
-		printk_error("command line: gdb=: what is at %#x fails the test of a serial port: used all the same",
-			     cmdline->gdb_port);
+		printk_error(
+			"command line: gdb=: what is at %#x fails the test of a serial port: used all the same",
+			cmdline->gdb_port);
 	uart8250_init(&uart, cmdline->gdb_baud);
 	irq = cmdline->gdb_irq;
 	name = cmdline->gdb_vm;
@@ -112,8 +113,9 @@ static void ask(bool on)
 /* Nobody could stop the VM, nor would more than a FIFO of an answer be sent. */
 static int refuse(int err)
 {
-	printk_error("command line: gdb=: interrupt %u, of the port at %#x, does not come: %s cannot be debugged",
-		     irq, uart.port, name);
+	printk_error(
+		"command line: gdb=: interrupt %u, of the port at %#x, does not come: %s cannot be debugged",
+		irq, uart.port, name);
 	name = NULL;
 	return err;
 }

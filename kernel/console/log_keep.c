@@ -21,7 +21,7 @@ struct kept {
 } __attribute__((aligned(CACHE_LINE)));
 
 static struct kept area __attribute__((section(".kept,\"aw\",@nobits#"), aligned(PAGE_SIZE)));
-static struct kept *kept;   /* NULL: not yet */
+static struct kept *kept; /* NULL: not yet */
 static unsigned lines_left; /* of the boot before */
 struct log_ring *log_before;
 
@@ -92,5 +92,7 @@ void log_keep(void)
 	kept = &area;
 	printk_last(&printk_log, ~0u, log_keep_add);
 	if (lines_left)
-		printk_error("log: %u lines of the boot before this one are left: log before shows them", lines_left);
+		printk_error(
+			"log: %u lines of the boot before this one are left: log before shows them",
+			lines_left);
 }

@@ -35,8 +35,8 @@ void log_time_tell(void)
 	struct rtc_date date = rtc_date(s / 86400);
 
 	if (s / 86400)
-		printk("clock: %u-%02u-%02u %02lu:%02lu:%02lu UTC", date.year, date.month, date.day, s / 3600 % 24, s / 60 % 60,
-		       s % 60);
+		printk("clock: %u-%02u-%02u %02lu:%02lu:%02lu UTC", date.year, date.month, date.day,
+		       s / 3600 % 24, s / 60 % 60, s % 60);
 	else
 		printk("clock: the machine's shows no date");
 }

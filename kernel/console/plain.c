@@ -22,7 +22,9 @@ static unsigned sequence(const u8 *s, unsigned n)
 		for (i = 2; i < n && s[i] != BELL && s[i] != ESC; i++)
 			;
 		/* ESC \ ends it; another one begins the next. */
-		return i < n && s[i] == ESC && (i + 1 == n || s[i + 1] != '\\') ? i : i + 1 + (i < n && s[i] == ESC);
+		return i < n && s[i] == ESC && (i + 1 == n || s[i + 1] != '\\')
+			       ? i
+			       : i + 1 + (i < n && s[i] == ESC);
 	} else {
 		while (i < n && within(s[i], 0x20, 0x2f))
 			i++;
@@ -46,7 +48,8 @@ static unsigned utf8(const u8 *s, unsigned n)
 	for (unsigned i = 2; i < size; i++)
 		if (!within(s[i], 0x80, 0xbf))
 			return 0;
-	if (s[0] == 0xe2 && (s[1] == 0x80 ? within(s[2], 0xaa, 0xae) : s[1] == 0x81 && within(s[2], 0xa6, 0xa9)))
+	if (s[0] == 0xe2 &&
+	    (s[1] == 0x80 ? within(s[2], 0xaa, 0xae) : s[1] == 0x81 && within(s[2], 0xa6, 0xa9)))
 		return 0;
 	return size;
 }
@@ -60,7 +63,8 @@ unsigned host_plain_text(u8 *line, unsigned n)
 			taken = sequence(line + i, n - i);
 			continue;
 		}
-		taken = line[i] >= 0x80 ? utf8(line + i, n - i) : line[i] == '\t' || within(line[i], 0x20, 0x7e);
+		taken = line[i] >= 0x80 ? utf8(line + i, n - i)
+					: line[i] == '\t' || within(line[i], 0x20, 0x7e);
 		if (!taken) {
 			line[i] = '?';
 			taken = 1;

@@ -33,10 +33,12 @@ static const char *check(const struct boot_framebuffer *fb)
 	}
 	if (fb->bpp != 16 && fb->bpp != 24 && fb->bpp != 32)
 		return "a pixel has neither 16, 24 nor 32 bits";
-	if (fb->width < MIN_WIDTH || fb->height < MIN_HEIGHT || fb->width > MAX_SIDE || fb->height > MAX_SIDE)
+	if (fb->width < MIN_WIDTH || fb->height < MIN_HEIGHT || fb->width > MAX_SIDE ||
+	    fb->height > MAX_SIDE)
 		return "less than 320x200 pixels, or more than 16384x16384";
 	/* Lines begin where a pixel may be written at once; one of three bytes is written by bytes. */
-	if (fb->pitch < fb->width * fb->bpp / 8 || fb->pitch % (fb->bpp == 32 ? 4 : 2) || size > MAX_SIZE)
+	if (fb->pitch < fb->width * fb->bpp / 8 || fb->pitch % (fb->bpp == 32 ? 4 : 2) ||
+	    size > MAX_SIZE)
 		return "the length of its lines makes no sense";
 	if (!fb->address || fb->address % 4 || fb->address > PHYS_LIMIT - size)
 		return "its address makes no sense";
@@ -50,11 +52,16 @@ const char *raster_init(struct raster *out, const struct boot_framebuffer *fb)
 
 	if (reason)
 		return reason;
-	while (fb->width / (FONT_WIDTH * scale) > RASTER_COLUMNS || fb->height / (FONT_HEIGHT * scale) > RASTER_ROWS)
+	while (fb->width / (FONT_WIDTH * scale) > RASTER_COLUMNS ||
+	       fb->height / (FONT_HEIGHT * scale) > RASTER_ROWS)
 		scale++;
 	*out = (struct raster){
-		.size = (u64)fb->pitch * fb->height, .pitch = fb->pitch, .scale = scale, .bytes = fb->bpp / 8,
-		.columns = fb->width / (FONT_WIDTH * scale), .rows = fb->height / (FONT_HEIGHT * scale),
+		.size = (u64)fb->pitch * fb->height,
+		.pitch = fb->pitch,
+		.scale = scale,
+		.bytes = fb->bpp / 8,
+		.columns = fb->width / (FONT_WIDTH * scale),
+		.rows = fb->height / (FONT_HEIGHT * scale),
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(fb->color); i++)
 		if (!add_color(fb->color[i], fb->bpp, &out->ink))
@@ -90,7 +97,8 @@ static u8 *put(u8 *at, unsigned bytes, u32 value)
 void raster_draw(const struct raster *r, unsigned column, unsigned row, u8 c)
 {
 	const u8 *glyph = screen_font[(u8)(c - FONT_FIRST) < FONT_COUNT ? c - FONT_FIRST : 0];
-	u8 *line = r->base + (u64)row * FONT_HEIGHT * r->scale * r->pitch + (u64)column * FONT_WIDTH * r->scale * r->bytes;
+	u8 *line = r->base + (u64)row * FONT_HEIGHT * r->scale * r->pitch +
+		   (u64)column * FONT_WIDTH * r->scale * r->bytes;
 
 	for (unsigned y = 0; y < FONT_HEIGHT * r->scale; y++, line += r->pitch) {
 		u8 bits = glyph[y / r->scale], *at = line;

@@ -29,7 +29,7 @@ struct raster {
 	unsigned rows;
 	unsigned scale;
 	unsigned bytes;                /* of a pixel */
-	u32 ink;                       /* what a pixel of a character is; that of the rest is 0 */
+	u32 ink;		       /* what a pixel of a character is; that of the rest is 0 */
 };
 
 /* Fills *out but for the base. NULL, or why nothing can be drawn there. */

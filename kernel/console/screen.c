@@ -130,7 +130,8 @@ void screen_show(void)
 	if (is_pending() && wake_idle && !panicking)
 		wake_idle();
 	/* The next line of the report must not push out what was not there before the last wait. */
-	if (pages_stay() && text.begun - page_begun + 1 + LONGEST_LINE / text.columns >= text.rows) {
+	if (pages_stay() &&
+	    text.begun - page_begun + 1 + LONGEST_LINE / text.columns >= text.rows) {
 		wait_seconds(page_seconds);
 		page_begun = text.begun;
 	}
@@ -156,9 +157,11 @@ void screen_output(void)
 
 	serial_ring(&head);
 	/* Nothing new, or the screen is off, or somebody has been told, or looks once more when it has drawn. */
-	if (!__atomic_load_n(&on, __ATOMIC_ACQUIRE) || head == __atomic_load_n(&taken, __ATOMIC_RELAXED) ||
+	if (!__atomic_load_n(&on, __ATOMIC_ACQUIRE) ||
+	    head == __atomic_load_n(&taken, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&pending, __ATOMIC_RELAXED) ||
-	    __atomic_exchange_n(&pending, 1, __ATOMIC_SEQ_CST) || __atomic_load_n(&drawing, __ATOMIC_SEQ_CST))
+	    __atomic_exchange_n(&pending, 1, __ATOMIC_SEQ_CST) ||
+	    __atomic_load_n(&drawing, __ATOMIC_SEQ_CST))
 		return;
 	if (wake_idle && !panicking)
 		wake_idle();
@@ -173,7 +176,8 @@ void screen_by_idle_cpus(void (*wake)(void))
 
 bool screen_idle(bool (*wanted)(void))
 {
-	if (!__atomic_load_n(&on, __ATOMIC_ACQUIRE) || !__atomic_load_n(&wake_idle, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&on, __ATOMIC_ACQUIRE) ||
+	    !__atomic_load_n(&wake_idle, __ATOMIC_ACQUIRE))
 		return false;
 	/* An exchange: whoever prints from here on sees that this CPU has no work, or we see that it has printed. */
 	if (!__atomic_fetch_or(&pending, 0, __ATOMIC_SEQ_CST) || !try_lock())
@@ -191,7 +195,8 @@ void screen_idle_ends(void)
 
 void screen_yield(u64 start, u64 size)
 {
-	if (!__atomic_load_n(&on, __ATOMIC_ACQUIRE) || start >= base + raster.size || base - MIN(base, start) >= size)
+	if (!__atomic_load_n(&on, __ATOMIC_ACQUIRE) || start >= base + raster.size ||
+	    base - MIN(base, start) >= size)
 		return;
 	printk_error("screen: a VM gets its device: nothing more is drawn");
 	screen_show();
@@ -210,14 +215,16 @@ void screen_panic(void)
 static bool is_memory(const struct bootinfo *bi, u64 end)
 {
 	for (unsigned i = 0; i < bi->nr_ranges; i++)
-		if (bi->range[i].type != BOOT_MEMORY_RESERVED && bi->range[i].start < end && bi->range[i].end > base)
+		if (bi->range[i].type != BOOT_MEMORY_RESERVED && bi->range[i].start < end &&
+		    bi->range[i].end > base)
 			return true;
 	return false;
 }
 
 void screen_init(const struct bootinfo *bi, const struct cmdline *cmdline)
 {
-	const char *reason = cmdline->screen ? raster_init(&raster, &bi->framebuffer) : "the command line wants none";
+	const char *reason = cmdline->screen ? raster_init(&raster, &bi->framebuffer)
+					     : "the command line wants none";
 
 	base = bi->framebuffer.address;
 	if (!reason && is_memory(bi, base + raster.size))
@@ -231,8 +238,8 @@ void screen_init(const struct bootinfo *bi, const struct cmdline *cmdline)
 		printk("screen: none: %s", reason);
 		return;
 	}
-	printk("screen: %ux%u pixels of %u bits at %#lx: %ux%u characters", bi->framebuffer.width, bi->framebuffer.height,
-	       bi->framebuffer.bpp, base, raster.columns, raster.rows);
+	printk("screen: %ux%u pixels of %u bits at %#lx: %ux%u characters", bi->framebuffer.width,
+	       bi->framebuffer.height, bi->framebuffer.bpp, base, raster.columns, raster.rows);
 	screen_text_init(&text, raster.columns, raster.rows);
 	memset(shown, ' ', sizeof(shown));
 	raster_clear(&raster);

@@ -56,37 +56,21 @@ void screen_yield(u64 base, u64 size);
 void screen_panic(void);
 
 #else
-static inline void screen_init(const struct bootinfo *, const struct cmdline *)
-{
-}
+static inline void screen_init(const struct bootinfo *, const struct cmdline *) { }
 
-static inline void screen_anew(void)
-{
-}
+static inline void screen_anew(void) { }
 
-static inline void screen_output(void)
-{
-}
+static inline void screen_output(void) { }
 
-static inline void screen_show(void)
-{
-}
+static inline void screen_show(void) { }
 
-static inline void screen_last_page(void)
-{
-}
+static inline void screen_last_page(void) { }
 
-static inline void screen_yield(u64, u64)
-{
-}
+static inline void screen_yield(u64, u64) { }
 
-static inline void screen_idle_ends(void)
-{
-}
+static inline void screen_idle_ends(void) { }
 
-static inline void screen_panic(void)
-{
-}
+static inline void screen_panic(void) { }
 #endif
 
 #endif

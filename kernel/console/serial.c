@@ -109,7 +109,9 @@ void serial_pump(bool want_room)
 	} else if (mode == SERIAL_INTERRUPT) {
 		/* The transmitter asks, by NMI; the CPU that sends on may come before the one that would look. */
 		if (send_some() && IS_ENABLED(CONFIG_MACHINE_CHECKS))
-			nmi_expected(IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) ? console_follow_cpu(console_follow_interrupt) : 0);
+			nmi_expected(IS_ENABLED(CONFIG_CONSOLE_FOLLOWS)
+					     ? console_follow_cpu(console_follow_interrupt)
+					     : 0);
 		uart8250_interrupts(&uart, true, serial_queued() || want_room);
 	} else {
 		ring_tail = ring_head;

@@ -98,7 +98,8 @@ void cpu_report_srat(void)
 		printk("NUMA: SRAT names %u processors that the MADT does not: ignored", absent);
 	for (unsigned i = 0; i < nr_cpus && numa_apic_id(0, &id); i++)
 		if (!in_srat(cpus[i]->apic_id))
-			printk("NUMA: SRAT does not name the CPU with APIC ID %u: taken as on node 0", cpus[i]->apic_id);
+			printk("NUMA: SRAT does not name the CPU with APIC ID %u: taken as on node 0",
+			       cpus[i]->apic_id);
 }
 
 int cpu_alloc_stacks(struct cpu *cpu)
@@ -146,7 +147,9 @@ const struct host_cpu_info *host_cpu_info(unsigned id)
 
 	if (!cpu)
 		return NULL;
-	info[id] = (struct host_cpu_info){ .apic_id = cpu->apic_id, .node = cpu->node, .online = cpu->online };
+	info[id] = (struct host_cpu_info){ .apic_id = cpu->apic_id,
+					   .node = cpu->node,
+					   .online = cpu->online };
 	return &info[id];
 }
 

@@ -26,7 +26,9 @@ void irq_local_nmis(void)
 
 	for (unsigned i = 0; madt && i < madt->nr_nmis; i++)
 		if (madt_nmi_is_of(madt, i, apic_id()))
-			apic_local_nmi(madt->nmi[i].lint, (madt->nmi[i].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
+			apic_local_nmi(madt->nmi[i].lint,
+				       (madt->nmi[i].flags & ACPI_INTI_POLARITY) ==
+					       ACPI_INTI_ACTIVE_LOW);
 }
 
 static bool is_isa(unsigned irq)
@@ -48,8 +50,10 @@ int irq_route_nmi(unsigned irq, unsigned cpu)
 	if (!madt)
 		return -ENODEV;
 	err = ioapic_route_nmi(irq_gsi(irq), apic,
-			       !is_isa(irq) || (madt->isa[irq].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
+			       !is_isa(irq) || (madt->isa[irq].flags & ACPI_INTI_POLARITY) ==
+						       ACPI_INTI_ACTIVE_LOW);
 	if (err)
-		printk_error("interrupt %u: no I/O APIC leads it to APIC ID %u", irq_gsi(irq), apic);
+		printk_error("interrupt %u: no I/O APIC leads it to APIC ID %u", irq_gsi(irq),
+			     apic);
 	return err;
 }

@@ -28,7 +28,8 @@ bool host_cpu_kicked(void)
 	u32 *kick = &this_cpu()->kick;
 
 	/* The exchange orders what the caller reads next behind it, and costs nothing while nobody kicks. */
-	return __atomic_load_n(kick, __ATOMIC_RELAXED) && __atomic_exchange_n(kick, 0, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(kick, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(kick, 0, __ATOMIC_SEQ_CST);
 }
 
 const u32 *host_cpu_kick_word(void)

@@ -38,11 +38,14 @@ bool dmar_names(const struct dmar_info *d, const struct dmar_unit *u, const stru
 		const struct pci_function *n = NULL;
 		struct pci_address a;
 
-		if ((s->type == DMAR_SCOPE_ENDPOINT || s->type == DMAR_SCOPE_BRIDGE) && leads_to(u->segment, s, &a))
+		if ((s->type == DMAR_SCOPE_ENDPOINT || s->type == DMAR_SCOPE_BRIDGE) &&
+		    leads_to(u->segment, s, &a))
 			n = find(&a);
 
-		if (n && (n == f || (s->type == DMAR_SCOPE_BRIDGE && n->header_type == PCI_HEADER_BRIDGE &&
-				     f->address.bus >= n->secondary_bus && f->address.bus <= n->subordinate_bus)))
+		if (n &&
+		    (n == f ||
+		     (s->type == DMAR_SCOPE_BRIDGE && n->header_type == PCI_HEADER_BRIDGE &&
+		      f->address.bus >= n->secondary_bus && f->address.bus <= n->subordinate_bus)))
 			return true;
 		if (s->type >= DMAR_SCOPE_RANGE && s->first <= bdf && bdf <= s->last)
 			return true;
@@ -55,10 +58,12 @@ bool dmar_shares(const struct dmar_info *d, const struct pci_function *f)
 	u16 bdf = (u16)(f->address.bus << 8 | f->address.devfn);
 
 	for (unsigned i = 0; i < d->nr_units; i++)
-		for (unsigned n = 0; d->unit[i].segment == f->address.segment && n < d->unit[i].nr_scopes; n++) {
+		for (unsigned n = 0;
+		     d->unit[i].segment == f->address.segment && n < d->unit[i].nr_scopes; n++) {
 			const struct dmar_scope *s = &d->scope[d->unit[i].first_scope + n];
 
-			if ((s->type == DMAR_SCOPE_ALIAS || s->type == DMAR_SCOPE_IOAPIC || s->type == DMAR_SCOPE_HPET) &&
+			if ((s->type == DMAR_SCOPE_ALIAS || s->type == DMAR_SCOPE_IOAPIC ||
+			     s->type == DMAR_SCOPE_HPET) &&
 			    s->first <= bdf && bdf <= s->last && s->last)
 				return true;
 		}
@@ -82,12 +87,14 @@ u8 dmar_settings(const struct dmar_info *d, const struct pci_function *f)
 int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source)
 {
 	for (unsigned i = 0; i < d->nr_units; i++)
-		for (unsigned n = 0; d->unit[i].type == ACPI_DMAR_DRHD && n < d->unit[i].nr_scopes; n++) {
+		for (unsigned n = 0; d->unit[i].type == ACPI_DMAR_DRHD && n < d->unit[i].nr_scopes;
+		     n++) {
 			const struct dmar_scope *s = &d->scope[d->unit[i].first_scope + n];
 			struct pci_address a;
 
 			/* As a function it may be hidden. */
-			if (s->type != DMAR_SCOPE_IOAPIC || s->enumeration_id != id || !leads_to(d->unit[i].segment, s, &a))
+			if (s->type != DMAR_SCOPE_IOAPIC || s->enumeration_id != id ||
+			    !leads_to(d->unit[i].segment, s, &a))
 				continue;
 			*source = (u16)(a.bus << 8 | a.devfn);
 			return (int)i;

@@ -43,15 +43,16 @@ static unsigned find(u16 segment, u16 bdf)
 static void report(const struct iommu_fault *f, u16 segment)
 {
 	const char *more = f->count == IOMMU_REPORTS ? "; more of it is not reported" : "",
-		   *what = f->interrupt ? "interrupt blocked: entry" :
-			   f->write ? "DMA blocked: writes to" : "DMA blocked: reads from";
+		   *what = f->interrupt ? "interrupt blocked: entry"
+			   : f->write   ? "DMA blocked: writes to"
+					: "DMA blocked: reads from";
 	unsigned i = find(segment, f->bdf);
 	const struct host_iommu *d = i == NOBODY ? NULL : iommu_domain_of(i);
 
 	if (f->count <= IOMMU_REPORTS)
-		printk_error("iommu: %02x:%02x.%u, %s%s: %s %#lx, reason %u%s", f->bdf >> 8, PCI_DEVICE(f->bdf & 0xff),
-			     PCI_FUNCTION(f->bdf), d ? "of " : "", d ? d->user->name : "nobody's", what, f->address, f->reason,
-			     more);
+		printk_error("iommu: %02x:%02x.%u, %s%s: %s %#lx, reason %u%s", f->bdf >> 8,
+			     PCI_DEVICE(f->bdf & 0xff), PCI_FUNCTION(f->bdf), d ? "of " : "",
+			     d ? d->user->name : "nobody's", what, f->address, f->reason, more);
 	if (i == NOBODY)
 		return;
 	*(f->interrupt ? &blocked[i].interrupts : &blocked[i].dma) += 1;
@@ -75,7 +76,9 @@ static void slow_down(unsigned i, unsigned count)
 	pace[i].held = true;
 	iommu_ops->hold(&iommu_units[i], true);
 	if (!pace[i].said)
-		printk_error("iommu: the unit at %#lx tells of too much: it is looked at once a second", iommu_units[i].base);
+		printk_error(
+			"iommu: the unit at %#lx tells of too much: it is looked at once a second",
+			iommu_units[i].base);
 	pace[i].said = true;
 	host_timer_arm(&timer, now + span);
 }
@@ -160,7 +163,9 @@ bool host_iommu_state(unsigned index, struct host_iommu_state *out)
 	iommu_faults_take();
 	d = iommu_domain_of(index);
 	*out = (struct host_iommu_state){
-		.domain = d ? d->id : 0, .mode = d ? d->user->mode : NULL, .dma = blocked[index].dma,
+		.domain = d ? d->id : 0,
+		.mode = d ? d->user->mode : NULL,
+		.dma = blocked[index].dma,
 		.interrupts = blocked[index].interrupts,
 	};
 	spin_unlock(&iommu_lock);

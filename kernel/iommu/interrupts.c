@@ -63,7 +63,8 @@ static bool able(const struct iommu_unit *u)
 static unsigned messages(const struct pci_function *f)
 {
 	u16 msix = pci_find_cap(f, PCI_CAP_MSIX);
-	unsigned count = msix ? (pci_read(f->address, msix + PCI_MSIX_CONTROL, 2) & PCI_MSIX_SIZE) + 1u : 0;
+	unsigned count =
+		msix ? (pci_read(f->address, msix + PCI_MSIX_CONTROL, 2) & PCI_MSIX_SIZE) + 1u : 0;
 
 	return ALIGN_UP(2 * MAX(count, PCI_MSI_MAX), WORD);
 }
@@ -85,7 +86,8 @@ static bool find_sources(const struct dmar_info *d, const struct madt_info *madt
 	for (unsigned i = 0; i < madt->nr_ioapics; i++) {
 		int n = dmar_unit_of_ioapic(d, madt->ioapic[i].id, &ioapic[i].source);
 
-		snprintf(why, sizeof(why), "no unit remaps those of I/O APIC %u", madt->ioapic[i].id);
+		snprintf(why, sizeof(why), "no unit remaps those of I/O APIC %u",
+			 madt->ioapic[i].id);
 		if (n < 0 || !able(&iommu_units[n]))
 			return false;
 		ioapic[i].unit = (unsigned)n;
@@ -98,7 +100,8 @@ static bool find_sources(const struct dmar_info *d, const struct madt_info *madt
 		/* An IVRS leaves out what no unit is above; no VM gets it. */
 		if (!u && iommu_ops->take)
 			continue;
-		snprintf(why, sizeof(why), "no unit remaps those of " PCI_FORMAT, PCI_FORMAT_ARGS(f->address));
+		snprintf(why, sizeof(why), "no unit remaps those of " PCI_FORMAT,
+			 PCI_FORMAT_ARGS(f->address));
 		if (!able(u))
 			return false;
 		tables[u - iommu_units].entries += messages_with_vfs(f);
@@ -113,9 +116,13 @@ static const char *remap(unsigned i)
 	while (count < tables[i].entries && count < ENTRIES_MAX)
 		count *= 2;
 	tables[i].entries = count;
-	tables[i].use = iommu_ops->take ? NULL : host_pages_alloc(ALIGN_UP(sizeof(struct entries), PAGE_SIZE) / PAGE_SIZE, -1);
-	return tables[i].use || iommu_ops->take ? iommu_ops->remap(&iommu_units[i], count, wide) :
-	       "finds no memory for a list of its interrupts";
+	tables[i].use =
+		iommu_ops->take
+			? NULL
+			: host_pages_alloc(ALIGN_UP(sizeof(struct entries), PAGE_SIZE) / PAGE_SIZE,
+					   -1);
+	return tables[i].use || iommu_ops->take ? iommu_ops->remap(&iommu_units[i], count, wide)
+						: "finds no memory for a list of its interrupts";
 }
 
 const char *iommu_remap(void)
@@ -134,14 +141,16 @@ const char *iommu_remap(void)
 	for (unsigned i = 0; i < DMAR_MAX_UNITS && !says; i++) {
 		says = able(&iommu_units[i]) ? remap(i) : NULL;
 		if (says)
-			snprintf(why, sizeof(why), "the unit at %#lx %s", iommu_units[i].base, says);
+			snprintf(why, sizeof(why), "the unit at %#lx %s", iommu_units[i].base,
+				 says);
 	}
 	/* All or none: messages of a VM's functions are of one kind. */
 	for (unsigned i = 0; i < DMAR_MAX_UNITS && says; i++)
 		if (iommu_units[i].base && iommu_units[i].remaps)
 			iommu_ops->remap(&iommu_units[i], 0, false);
 	for (unsigned i = 0; i < madt->nr_ioapics && !says && !iommu_ops->take; i++)
-		memset(&tables[ioapic[i].unit].use->owner[ioapic[i].first / WORD], PLATFORM, INPUTS / WORD);
+		memset(&tables[ioapic[i].unit].use->owner[ioapic[i].first / WORD], PLATFORM,
+		       INPUTS / WORD);
 	on = !says;
 	interrupt_remapping = on ? &ours : NULL;
 	return says ? why : NULL;
@@ -213,7 +222,8 @@ static int take(const struct host_messages *kept, u16 source, unsigned count)
 	if (iommu_ops->take)
 		return iommu_ops->take(&iommu_units[kept->unit], source, count, 0);
 	for (unsigned n = kept->first; n < kept->first + kept->count; n += count) {
-		u64 mask = (BIT(count) - 1) << n % WORD, *taken = &tables[kept->unit].use->taken[n / WORD];
+		u64 mask = (BIT(count) - 1) << n % WORD,
+		    *taken = &tables[kept->unit].use->taken[n / WORD];
 
 		if (*taken & mask)
 			continue;
@@ -223,7 +233,8 @@ static int take(const struct host_messages *kept, u16 source, unsigned count)
 	return -ENOSPC;
 }
 
-int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count, struct host_msi *msi)
+int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count,
+		       struct host_msi *msi)
 {
 	const struct pci_function *f = pci_get(index);
 	struct iommu_unit *u = on ? iommu_unit_of(f) : NULL;
@@ -239,7 +250,8 @@ int host_iommu_message(unsigned index, const struct host_messages *kept, unsigne
 	spin_lock(&iommu_lock);
 	first = take(kept, source, count);
 	for (unsigned n = 0; first >= 0 && works && n < count; n++)
-		works = iommu_ops->interrupt(u, (unsigned)first + n, source, cpu_get(msi->cpu)->apic_id, msi->first + n);
+		works = iommu_ops->interrupt(u, (unsigned)first + n, source,
+					     cpu_get(msi->cpu)->apic_id, msi->first + n);
 	spin_unlock(&iommu_lock);
 	if (first < 0 || !works)
 		return works ? first : -EIO;
@@ -259,7 +271,8 @@ static void forget(struct host_msi *msi)
 	for (unsigned n = 0; n < msi->entries; n++)
 		iommu_ops->interrupt(&iommu_units[msi->unit], msi->entry + n, msi->source, 0, 0);
 	if (!iommu_ops->take)
-		tables[msi->unit].use->taken[msi->entry / WORD] &= ~((BIT(msi->entries) - 1) << msi->entry % WORD);
+		tables[msi->unit].use->taken[msi->entry / WORD] &=
+			~((BIT(msi->entries) - 1) << msi->entry % WORD);
 	spin_unlock(&iommu_lock);
 	msi->entries = 0;
 }
@@ -308,7 +321,8 @@ int iommu_route_input(u32 gsi, u32 apic_id, u64 *entry)
 	int n;
 
 	/* Where each requester ID has a table NMIs pass as they are. */
-	if (apic_id > HIGHEST_ID && (!host_iommu_wide() || (iommu_ops->take && (*entry & RTE_MODE) == RTE_NMI)))
+	if (apic_id > HIGHEST_ID &&
+	    (!host_iommu_wide() || (iommu_ops->take && (*entry & RTE_MODE) == RTE_NMI)))
 		return -ERANGE;
 	if (!on)
 		return 0;
@@ -324,4 +338,6 @@ static void close_input(u32 gsi)
 	lead(gsi, 0, 0);
 }
 
-static const struct interrupt_remapping ours = { .wide = host_iommu_wide, .forget = forget, .close = close_input };
+static const struct interrupt_remapping ours = { .wide = host_iommu_wide,
+						 .forget = forget,
+						 .close = close_input };

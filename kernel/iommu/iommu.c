@@ -78,7 +78,9 @@ const char *host_iommu_unfit(unsigned index)
 		return "the firmware has it send INIT, NMI or the like past its IOMMU, as the platform's own (IVHD)";
 	if (iommu_named(f, ACPI_DMAR_SATC))
 		return "it does not work without address translation of its own (SATC), which no VM has";
-	return iommu_named(f, ACPI_DMAR_RMRR) ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)" : NULL;
+	return iommu_named(f, ACPI_DMAR_RMRR)
+		       ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)"
+		       : NULL;
 }
 
 /* ---- domains -------------------------------------------------------------------------------- */
@@ -86,7 +88,11 @@ const char *host_iommu_unfit(unsigned index)
 /* What all units that work can do, for a VM's functions may be below several. */
 static void common(struct iommu_unit *out)
 {
-	*out = (struct iommu_unit){ .max_leaf = LEAF_1G, .bits = 48, .domains = DOMAINS, .coherent = true, .snoops = true };
+	*out = (struct iommu_unit){ .max_leaf = LEAF_1G,
+				    .bits = 48,
+				    .domains = DOMAINS,
+				    .coherent = true,
+				    .snoops = true };
 	for (unsigned i = 0; i < ARRAY_SIZE(iommu_units); i++) {
 		if (!iommu_units[i].base || iommu_units[i].broken)
 			continue;
@@ -154,7 +160,8 @@ void host_iommu_destroy(struct host_iommu *d)
 void host_iommu_abandon(struct host_iommu *d)
 {
 	static const struct host_iommu_user nobody = {
-		.name = "a VM that has ended", .mode = "kept by an IOMMU that does not answer",
+		.name = "a VM that has ended",
+		.mode = "kept by an IOMMU that does not answer",
 	};
 
 	spin_lock(&iommu_lock);
@@ -164,7 +171,9 @@ void host_iommu_abandon(struct host_iommu *d)
 
 void iommu_tell_broken(const struct iommu_unit *u)
 {
-	printk_error("iommu: the unit at %#lx does not answer any more: its functions are given to no VM", u->base);
+	printk_error(
+		"iommu: the unit at %#lx does not answer any more: its functions are given to no VM",
+		u->base);
 }
 
 /*
@@ -280,7 +289,9 @@ static bool sends_nmis(const struct iommu_unit *u)
 	u16 source;
 
 	for (unsigned i = 0; madt && i < madt->nr_ioapics; i++)
-		if (!madt->ioapic[i].gsi_base && dmar_unit_of_ioapic(iommu_table, madt->ioapic[i].id, &source) == u - iommu_units)
+		if (!madt->ioapic[i].gsi_base &&
+		    dmar_unit_of_ioapic(iommu_table, madt->ioapic[i].id, &source) ==
+			    u - iommu_units)
 			return true;
 	return false;
 }
@@ -336,7 +347,8 @@ static bool enable(struct iommu_unit *u)
 	if (!u->broken)
 		u->broken = iommu_ops->enable(u, message_address(), MESSAGE_NMI);
 	if (u->broken)
-		printk_error("iommu: the unit at %#lx %s: its functions are given to no VM", u->base, u->broken);
+		printk_error("iommu: the unit at %#lx %s: its functions are given to no VM",
+			     u->base, u->broken);
 	return !u->broken;
 }
 
@@ -353,7 +365,8 @@ void iommu_init(void)
 	for (unsigned i = 0; i < d->nr_units; i++)
 		count += d->unit[i].type == ACPI_DMAR_DRHD;
 	if (!count || c->iommu_off) {
-		printk("iommu: %s: DMA is not contained", count ? "off by the command line" : "the firmware's table names no unit");
+		printk("iommu: %s: DMA is not contained",
+		       count ? "off by the command line" : "the firmware's table names no unit");
 		return;
 	}
 	iommu_ops = iommu_find_backend(d);
@@ -362,8 +375,10 @@ void iommu_init(void)
 		if (d->unit[i].type == ACPI_DMAR_DRHD)
 			start(&iommu_units[i], &d->unit[i]);
 	if (d->lost)
-		printk_error("iommu: the DMAR has %u units that do not fit in %u, with %u functions and bridges by name: what is "
-			     "not named by one of the others is given to no VM", d->lost, DMAR_MAX_UNITS, DMAR_MAX_SCOPES);
+		printk_error(
+			"iommu: the DMAR has %u units that do not fit in %u, with %u functions and bridges by name: what is "
+			"not named by one of the others is given to no VM",
+			d->lost, DMAR_MAX_UNITS, DMAR_MAX_SCOPES);
 	for (unsigned i = 0; pci_get(i); i++)
 		pci_isolate(pci_get(i));
 	iommu_keep_reserved(d);

@@ -18,9 +18,7 @@
 #if IS_ENABLED(CONFIG_IOMMU)
 void iommu_init(void);
 #else
-static inline void iommu_init(void)
-{
-}
+static inline void iommu_init(void) { }
 #endif
 
 /* What the functions of a VM reach, or those of the firmware's RMRRs. */

@@ -43,14 +43,17 @@ static void describe_amd(const struct ivrs_info *ivrs, struct host_platform *out
 	for (unsigned i = 0; i < ivrs->nr_iommus; i++) {
 		volatile u8 *r = mmio_map(ivrs->iommu[i].base, PAGE_SIZE);
 
-		out->remaps_x2apic = out->remaps_x2apic && r && mmio_read64(r + AMD_FEATURES) & AMD_FEATURES_XT;
+		out->remaps_x2apic =
+			out->remaps_x2apic && r && mmio_read64(r + AMD_FEATURES) & AMD_FEATURES_XT;
 	}
 }
 
 void host_platform(struct host_platform *out)
 {
 	*out = (struct host_platform){
-		.srat = acpi.srat, .slit = acpi.slit, .ecam = IS_ENABLED(CONFIG_PCI) && pci_has_ecam(),
+		.srat = acpi.srat,
+		.slit = acpi.slit,
+		.ecam = IS_ENABLED(CONFIG_PCI) && pci_has_ecam(),
 	};
 	static_assert(sizeof(out->iommu_left) == IOMMU_LEFT_TEXT, "as iommu_released() writes it");
 	out->iommu_stuck = !iommu_released(out->iommu_left);

@@ -17,13 +17,15 @@ const struct dmar_info *iommu_find_table(void)
 		why = ivrs_units(acpi.ivrs, (const u8 *)acpi_table("IVRS", 0), &ivrs);
 	if (IS_ENABLED(CONFIG_AMD_VI) && !why)
 		return &ivrs;
-	printk("iommu: AMD-Vi is not used%s%s: DMA is not contained", why ? ": IVRS: " : "", why ? why : "");
+	printk("iommu: AMD-Vi is not used%s%s: DMA is not contained", why ? ": IVRS: " : "",
+	       why ? why : "");
 	return NULL;
 }
 
 const struct iommu_ops *iommu_find_backend(const struct dmar_info *table)
 {
-	for (const struct iommu_ops *const *ops = __start_iommu_backends; ops < __stop_iommu_backends; ops++)
+	for (const struct iommu_ops *const *ops = __start_iommu_backends;
+	     ops < __stop_iommu_backends; ops++)
 		if ((*ops)->ivrs == (table != acpi.dmar))
 			return *ops;
 	return NULL;

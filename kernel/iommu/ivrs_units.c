@@ -8,7 +8,18 @@
 #include <margay/string.h>
 
 /* Types of device entries. */
-enum { ALL = 1, SELECT, RANGE, RANGE_END, ALIAS = 66, ALIAS_RANGE, EXTENDED = 70, EXTENDED_RANGE, SPECIAL, ACPI_HID = 240 };
+enum {
+	ALL = 1,
+	SELECT,
+	RANGE,
+	RANGE_END,
+	ALIAS = 66,
+	ALIAS_RANGE,
+	EXTENDED = 70,
+	EXTENDED_RANGE,
+	SPECIAL,
+	ACPI_HID = 240
+};
 #define SPECIAL_IOAPIC 1
 #define SPECIAL_HPET 2
 
@@ -29,8 +40,13 @@ static struct dmar_scope *add_scope(struct dmar_info *d, u16 type, u16 first, u1
 	d->nr_scopes++;
 	u->nr_scopes++;
 	*s = (struct dmar_scope){
-		.type = type, .start_bus = (u8)(first >> 8), .depth = 1, .path = { { first >> 3 & 31, first & 7 } },
-		.first = first, .last = last, .settings = settings & ACPI_IVHD_SETTINGS,
+		.type = type,
+		.start_bus = (u8)(first >> 8),
+		.depth = 1,
+		.path = { { first >> 3 & 31, first & 7 } },
+		.first = first,
+		.last = last,
+		.settings = settings & ACPI_IVHD_SETTINGS,
 	};
 	return s;
 }
@@ -38,7 +54,9 @@ static struct dmar_scope *add_scope(struct dmar_info *d, u16 type, u16 first, u1
 /* An I/O APIC or an HPET by its requester ID; what others there may be has its settings. */
 static bool special(struct dmar_info *d, const u8 *e)
 {
-	u16 type = e[7] == SPECIAL_IOAPIC ? DMAR_SCOPE_IOAPIC : e[7] == SPECIAL_HPET ? DMAR_SCOPE_HPET : DMAR_SCOPE_RANGE;
+	u16 type = e[7] == SPECIAL_IOAPIC ? DMAR_SCOPE_IOAPIC
+		   : e[7] == SPECIAL_HPET ? DMAR_SCOPE_HPET
+					  : DMAR_SCOPE_RANGE;
 	struct dmar_scope *s;
 
 	if (type == DMAR_SCOPE_RANGE && !(e[3] & ACPI_IVHD_SETTINGS))
@@ -54,9 +72,11 @@ static bool alias(struct dmar_info *d, const u8 *e, u16 first, u16 last)
 {
 	u16 as = id_at(e + 5);
 
-	if (!add_scope(d, first == last && as == first ? DMAR_SCOPE_RANGE : DMAR_SCOPE_ALIAS, first, last, e[3]))
+	if (!add_scope(d, first == last && as == first ? DMAR_SCOPE_RANGE : DMAR_SCOPE_ALIAS, first,
+		       last, e[3]))
 		return false;
-	return (first == last && as == first) || !(e[3] & ACPI_IVHD_SETTINGS) || add_scope(d, DMAR_SCOPE_RANGE, as, as, e[3]);
+	return (first == last && as == first) || !(e[3] & ACPI_IVHD_SETTINGS) ||
+	       add_scope(d, DMAR_SCOPE_RANGE, as, as, e[3]);
 }
 
 /* The lengths have been checked when the table was read. */
@@ -78,29 +98,24 @@ static bool read_entries(struct dmar_info *d, const u8 *e, size_t size)
 		case EXTENDED:
 			fits = add_scope(d, DMAR_SCOPE_RANGE, id_at(e + 1), id_at(e + 1), e[3]);
 			break;
-		case ALIAS:
-			fits = alias(d, e, id_at(e + 1), id_at(e + 1));
-			break;
+		case ALIAS: fits = alias(d, e, id_at(e + 1), id_at(e + 1)); break;
 		case RANGE:
 		case EXTENDED_RANGE:
-		case ALIAS_RANGE:
-			range = e;
-			break;
+		case ALIAS_RANGE: range = e; break;
 		case RANGE_END:
 			if (range && range[0] == ALIAS_RANGE)
 				fits = alias(d, range, id_at(range + 1), id_at(e + 1));
 			else if (range)
-				fits = add_scope(d, DMAR_SCOPE_RANGE, id_at(range + 1), id_at(e + 1), range[3]);
+				fits = add_scope(d, DMAR_SCOPE_RANGE, id_at(range + 1),
+						 id_at(e + 1), range[3]);
 			range = NULL;
 			break;
-		case SPECIAL:
-			fits = special(d, e);
-			break;
+		case SPECIAL: fits = special(d, e); break;
 		case ACPI_HID: /* a device without configuration space */
-			fits = !(e[3] & ACPI_IVHD_SETTINGS) || add_scope(d, DMAR_SCOPE_RANGE, id_at(e + 1), id_at(e + 1), e[3]);
+			fits = !(e[3] & ACPI_IVHD_SETTINGS) ||
+			       add_scope(d, DMAR_SCOPE_RANGE, id_at(e + 1), id_at(e + 1), e[3]);
 			break;
-		default:
-			break;
+		default: break;
 		}
 	}
 	return fits;
@@ -116,8 +131,13 @@ const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_
 		const struct ivrs_iommu *m = &iv->iommu[i];
 
 		out->unit[out->nr_units++] = (struct dmar_unit){
-			.type = ACPI_DMAR_DRHD, .segment = m->segment, .base = m->base, .first_scope = out->nr_scopes,
-			.function = m->device_id, .hints = m->flags, .domain = ~0u,
+			.type = ACPI_DMAR_DRHD,
+			.segment = m->segment,
+			.base = m->base,
+			.first_scope = out->nr_scopes,
+			.function = m->device_id,
+			.hints = m->flags,
+			.domain = ~0u,
 		};
 		if (!read_entries(out, table + m->entries_offset, m->entries_size))
 			return "more than 512 device entries";
@@ -128,7 +148,10 @@ const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_
 		if (!m->size)
 			continue;
 		out->unit[out->nr_units++] = (struct dmar_unit){
-			.type = ACPI_DMAR_RMRR, .segment = m->segment, .base = m->base, .limit = m->base + m->size - 1,
+			.type = ACPI_DMAR_RMRR,
+			.segment = m->segment,
+			.base = m->base,
+			.limit = m->base + m->size - 1,
 			.first_scope = out->nr_scopes,
 		};
 		if (!add_scope(out, DMAR_SCOPE_RANGE, m->first, m->last, 0))

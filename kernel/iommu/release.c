@@ -12,7 +12,8 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/log/printk.h"
 
-extern const struct iommu_releaser *const __start_iommu_releasers[], *const __stop_iommu_releasers[];
+extern const struct iommu_releaser *const __start_iommu_releasers[],
+	*const __stop_iommu_releasers[];
 
 static unsigned found; /* enum iommu_left, of all units */
 
@@ -31,7 +32,8 @@ static void put_words(unsigned left, char text[IOMMU_LEFT_TEXT])
 	text[0] = 0;
 	for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
 		if (left & all[i].bit)
-			n += snprintf(text + n, (size_t)(IOMMU_LEFT_TEXT - n), "%s%s", n ? ", " : "", all[i].word);
+			n += snprintf(text + n, (size_t)(IOMMU_LEFT_TEXT - n), "%s%s",
+				      n ? ", " : "", all[i].word);
 }
 
 /* A table that has registers in memory lies: what is written there is lost. */
@@ -50,8 +52,9 @@ static void release(u64 base, const struct iommu_releaser *by)
 	found |= left;
 	put_words(left, text);
 	if (left & IOMMU_LEFT_STUCK)
-		printk_error("iommu: firmware left %s on in the unit at %#lx, which does not go off: devices may be silent", text,
-			     base);
+		printk_error(
+			"iommu: firmware left %s on in the unit at %#lx, which does not go off: devices may be silent",
+			text, base);
 	else
 		printk("iommu: firmware left %s on in the unit at %#lx: off now", text, base);
 }
@@ -85,14 +88,17 @@ static void release_all(const struct iommu_releaser *by)
 	if (!t)
 		return;
 	if (by->ivrs)
-		acpi_read_entries(t, sizeof(struct acpi_ivrs), t->length, sizeof(struct acpi_ivrs_sub), read_ivrs, (void *)by);
+		acpi_read_entries(t, sizeof(struct acpi_ivrs), t->length,
+				  sizeof(struct acpi_ivrs_sub), read_ivrs, (void *)by);
 	else
-		acpi_read_entries(t, sizeof(struct acpi_dmar), t->length, sizeof(struct acpi_dmar_sub), read_dmar, (void *)by);
+		acpi_read_entries(t, sizeof(struct acpi_dmar), t->length,
+				  sizeof(struct acpi_dmar_sub), read_dmar, (void *)by);
 }
 
 void iommu_release(void)
 {
-	for (const struct iommu_releaser *const *by = __start_iommu_releasers; by < __stop_iommu_releasers; by++)
+	for (const struct iommu_releaser *const *by = __start_iommu_releasers;
+	     by < __stop_iommu_releasers; by++)
 		release_all(*by);
 }
 

@@ -10,7 +10,8 @@
 #define RESERVED_MAX GIB(1) /* nobody's graphics memory is larger */
 
 static struct host_iommu *reserved;
-static const struct host_iommu_user firmware = { .name = "the firmware", .mode = "the firmware's (RMRR)" };
+static const struct host_iommu_user firmware = { .name = "the firmware",
+						 .mode = "the firmware's (RMRR)" };
 
 static const char *table_name(void)
 {
@@ -35,16 +36,18 @@ void iommu_keep_reserved(const struct dmar_info *d)
 	const struct pci_function *f;
 
 	for (unsigned i = 0; i < d->nr_units; i++) {
-		u64 from = ALIGN_DOWN(d->unit[i].base, PAGE_SIZE), to = ALIGN_UP(d->unit[i].limit + 1, PAGE_SIZE);
+		u64 from = ALIGN_DOWN(d->unit[i].base, PAGE_SIZE),
+		    to = ALIGN_UP(d->unit[i].limit + 1, PAGE_SIZE);
 
 		if (d->unit[i].type != ACPI_DMAR_RMRR)
 			continue;
 		if (!reserved && host_iommu_create(&firmware, &reserved))
 			return;
-		if (to <= from || to - from > RESERVED_MAX || bootinfo_is_usable(bootinfo_of_boot(), from, to) ||
-		    reserve(from, to))
-			printk_error("iommu: %s: memory reserved at %#lx-%#lx cannot be right: ignored", table_name(),
-				     d->unit[i].base, d->unit[i].limit);
+		if (to <= from || to - from > RESERVED_MAX ||
+		    bootinfo_is_usable(bootinfo_of_boot(), from, to) || reserve(from, to))
+			printk_error(
+				"iommu: %s: memory reserved at %#lx-%#lx cannot be right: ignored",
+				table_name(), d->unit[i].base, d->unit[i].limit);
 	}
 	for (unsigned i = 0; (f = pci_get(i)); i++)
 		if (reserved && iommu_named(f, ACPI_DMAR_RMRR))

@@ -71,7 +71,8 @@ static void emit(enum loglevel level, char *text, size_t n)
 		show(text, n);
 }
 
-static __printf(3, 0) void log_from(enum loglevel level, const char *source, const char *fmt, va_list ap)
+static __printf(3, 0) void log_from(enum loglevel level, const char *source, const char *fmt,
+				    va_list ap)
 {
 	char text[HOST_LOG_LINE + 1];
 	size_t n = stamp(text, sizeof(text));
@@ -148,7 +149,8 @@ void printk_panic(void)
 	spin_unlock(&ring_lock);
 }
 
-void printk_last(const struct log_ring *log, unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length))
+void printk_last(const struct log_ring *log, unsigned lines,
+		 void (*fn)(enum loglevel level, const char *text, size_t length))
 {
 	u64 end = log->head, oldest = end > PRINTK_RING ? end - PRINTK_RING : 0, at = end;
 	unsigned seen = 0;
@@ -170,7 +172,10 @@ void printk_last(const struct log_ring *log, unsigned lines, void (*fn)(enum log
 			if (n < sizeof(text) - 1)
 				text[n++] = c;
 		text[n] = 0;
-		fn(level == '0' ? LOGLEVEL_ERROR : level == '1' ? LOGLEVEL_INFO : LOGLEVEL_DEBUG, text, n);
+		fn(level == '0'   ? LOGLEVEL_ERROR
+		   : level == '1' ? LOGLEVEL_INFO
+				  : LOGLEVEL_DEBUG,
+		   text, n);
 	}
 }
 

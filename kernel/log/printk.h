@@ -22,13 +22,9 @@ void printk(const char *fmt, ...) __printf(1, 2);
 void printk_debug(const char *fmt, ...) __printf(1, 2);
 #else
 /* Without CONFIG_BOOT_LOG only what is wrong is said. */
-static inline __printf(1, 2) void printk(const char *, ...)
-{
-}
+static inline __printf(1, 2) void printk(const char *, ...) { }
 
-static inline __printf(1, 2) void printk_debug(const char *, ...)
-{
-}
+static inline __printf(1, 2) void printk_debug(const char *, ...) { }
 #endif
 
 /* What is shown on the console from now on. */
@@ -51,7 +47,8 @@ extern struct log_ring printk_log;
  * Calls fn for each of a ring's last lines, oldest first. Takes no lock: a line that is being written may be missing or cut.
  * The text is NUL-terminated, without a newline, and valid during the call only.
  */
-void printk_last(const struct log_ring *log, unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length));
+void printk_last(const struct log_ring *log, unsigned lines,
+		 void (*fn)(enum loglevel level, const char *text, size_t length));
 
 /*
  * What has a part in each line of the log registers itself (linker section), so that the log uses nobody: it works before and
@@ -65,6 +62,7 @@ struct log_part {
 	/* The same, if it is shown, without the lock. */
 	void (*show)(const char *text, size_t n);
 };
-#define LOG_PART(part) static const struct log_part *const part##_entry __used __section("log_parts") = &(part)
+#define LOG_PART(part) \
+	static const struct log_part *const part##_entry __used __section("log_parts") = &(part)
 
 #endif

@@ -44,7 +44,8 @@ int extent_add(struct extent_list *list, u64 start, u64 end, unsigned node)
 		return -EINVAL;
 	while (i < list->count && list->range[i].start < start)
 		i++;
-	if ((i > 0 && list->range[i - 1].end > start) || (i < list->count && list->range[i].start < end))
+	if ((i > 0 && list->range[i - 1].end > start) ||
+	    (i < list->count && list->range[i].start < end))
 		return -EINVAL;
 
 	left = i > 0 && list->range[i - 1].end == start && list->range[i - 1].node == node;
@@ -106,7 +107,8 @@ int extent_set_node(struct extent_list *list, u64 start, u64 end, unsigned node)
 /* Where in [start, end) a piece leaves the larger remainder; false: it does not fit. top: as high as possible. */
 static bool place(u64 start, u64 end, const struct extent_constraint *c, u64 *at)
 {
-	u64 low, high, from = MAX(start, c->min_addr), to = c->max_addr ? MIN(end, c->max_addr) : end;
+	u64 low, high, from = MAX(start, c->min_addr),
+		       to = c->max_addr ? MIN(end, c->max_addr) : end;
 
 	if (from >= to || to - from < c->size)
 		return false;
@@ -121,12 +123,14 @@ static bool place(u64 start, u64 end, const struct extent_constraint *c, u64 *at
 	return true;
 }
 
-int extent_take(struct extent_list *list, const struct extent_constraint *c, u64 *start, unsigned *node)
+int extent_take(struct extent_list *list, const struct extent_constraint *c, u64 *start,
+		unsigned *node)
 {
 	unsigned best = EXTENT_MAX;
 	u64 best_at = 0;
 
-	if (!c->size || !IS_ALIGNED(c->size, PAGE_SIZE) || c->align < PAGE_SIZE || (c->align & (c->align - 1)))
+	if (!c->size || !IS_ALIGNED(c->size, PAGE_SIZE) || c->align < PAGE_SIZE ||
+	    (c->align & (c->align - 1)))
 		return -EINVAL;
 	/* Each piece that is out can cost one more range when it comes back: giving back must not fail. */
 	if (list->count + list->live + 2 > EXTENT_MAX)
@@ -136,9 +140,11 @@ int extent_take(struct extent_list *list, const struct extent_constraint *c, u64
 		const struct extent *r = &list->range[i];
 		u64 at, size = r->end - r->start;
 
-		if ((c->node >= 0 && r->node != (unsigned)c->node) || !place(r->start, r->end, c, &at))
+		if ((c->node >= 0 && r->node != (unsigned)c->node) ||
+		    !place(r->start, r->end, c, &at))
 			continue;
-		if (best == EXTENT_MAX || c->policy == EXTENT_TOP || size < list->range[best].end - list->range[best].start) {
+		if (best == EXTENT_MAX || c->policy == EXTENT_TOP ||
+		    size < list->range[best].end - list->range[best].start) {
 			best = i;
 			best_at = at;
 		}

@@ -52,7 +52,8 @@ int extent_set_node(struct extent_list *list, u64 start, u64 end, unsigned node)
  * Takes a piece. 0 and *start, *node; -ENOMEM: none fits; -EINVAL: a malformed
  * constraint; -ENOSPC: so many pieces are out that giving one back could fail.
  */
-int extent_take(struct extent_list *list, const struct extent_constraint *c, u64 *start, unsigned *node);
+int extent_take(struct extent_list *list, const struct extent_constraint *c, u64 *start,
+		unsigned *node);
 
 /* Gives a taken piece back, whole. 0, or -EINVAL: (partly) free already. */
 int extent_put(struct extent_list *list, u64 start, u64 size, unsigned node);

@@ -17,19 +17,23 @@ void memory_lost(u64 page)
 	for (unsigned i = 0; i < HOST_LOST_MAX; i++) {
 		u64 none = 0;
 
-		if (__atomic_compare_exchange_n(&lost[i], &none, page + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		if (__atomic_compare_exchange_n(&lost[i], &none, page + 1, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
 			printk_error("memory: the page at %#lx is given to nobody any more", page);
 		if (!none || none == page + 1)
 			return;
 	}
 	if (!__atomic_exchange_n(&full, true, __ATOMIC_ACQ_REL))
-		printk_error("memory: the page at %#lx, and each from now on, is one too many to be kept out of use: restart "
-			     "the node", page);
+		printk_error(
+			"memory: the page at %#lx, and each from now on, is one too many to be kept out of use: restart "
+			"the node",
+			page);
 }
 
 bool memory_lost_told(u64 page)
 {
-	return __atomic_load_n(&full, __ATOMIC_ACQUIRE) || host_memory_lost_in(page, page + PAGE_SIZE) == page;
+	return __atomic_load_n(&full, __ATOMIC_ACQUIRE) ||
+	       host_memory_lost_in(page, page + PAGE_SIZE) == page;
 }
 
 bool host_memory_lost(unsigned i, u64 *page)
@@ -60,7 +64,8 @@ void memory_lost_tell(void)
 
 	/* One CPU does it; what is lost meanwhile is seen at its next look. */
 	if (likely(!host_memory_lost(n, &page)) || !listener ||
-	    !__atomic_compare_exchange_n(&told, &n, n + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	    !__atomic_compare_exchange_n(&told, &n, n + 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
 		return;
 	listener();
 }

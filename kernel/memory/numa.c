@@ -68,14 +68,16 @@ static const char *use_srat(const struct srat_info *srat)
 		u64 end = ALIGN_DOWN(srat->memory[i].base + srat->memory[i].size, PAGE_SIZE);
 
 		if (start < end)
-			add_range(start, end, (unsigned)numa_node_of_proximity(srat->memory[i].domain));
+			add_range(start, end,
+				  (unsigned)numa_node_of_proximity(srat->memory[i].domain));
 	}
 	for (unsigned i = 1; i < nr_ranges; i++)
 		if (ranges[i].start < ranges[i - 1].end)
 			return "SRAT: two memory ranges overlap";
 	for (unsigned i = 0; i < srat->nr_cpus; i++)
 		for (unsigned k = 0; k < i; k++)
-			if (srat->cpu[i].apic_id == srat->cpu[k].apic_id && srat->cpu[i].domain != srat->cpu[k].domain)
+			if (srat->cpu[i].apic_id == srat->cpu[k].apic_id &&
+			    srat->cpu[i].domain != srat->cpu[k].domain)
 				return "SRAT: a processor is in two proximity domains";
 	processors = srat;
 	return NULL;

@@ -67,25 +67,35 @@ int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end, struct 
 		if (bi->range[i].type == BOOT_MEMORY_USABLE)
 			err = extent_add(&free_list, bi->range[i].start, bi->range[i].end, 0);
 	if (!err)
-		err = extent_remove(&free_list, ALIGN_DOWN(image_start, PAGE_SIZE), ALIGN_UP(image_end, PAGE_SIZE));
+		err = extent_remove(&free_list, ALIGN_DOWN(image_start, PAGE_SIZE),
+				    ALIGN_UP(image_end, PAGE_SIZE));
 	for (unsigned i = 0; i < bi->nr_modules && !err; i++)
-		err = extent_remove(&free_list, ALIGN_DOWN(bi->module[i].start, PAGE_SIZE), ALIGN_UP(bi->module[i].end, PAGE_SIZE));
+		err = extent_remove(&free_list, ALIGN_DOWN(bi->module[i].start, PAGE_SIZE),
+				    ALIGN_UP(bi->module[i].end, PAGE_SIZE));
 	if (!err) {
 		low_page = find_low_page();
 		kept = keep;
-		err = extent_remove(&free_list, 0, LOW_LIMIT) || extent_remove(&free_list, keep.start, keep.end) ? -ENOSPC : 0;
+		err = extent_remove(&free_list, 0, LOW_LIMIT) ||
+				      extent_remove(&free_list, keep.start, keep.end)
+			      ? -ENOSPC
+			      : 0;
 	}
 	/* The modules' original places come back one by one. */
 	free_list.live = bi->nr_modules;
 	if (err)
-		printk_error("memory: the firmware's memory map has more than %u pieces", EXTENT_MAX);
+		printk_error("memory: the firmware's memory map has more than %u pieces",
+			     EXTENT_MAX);
 	return err;
 }
 
 u64 pmem_early_page(void)
 {
 	struct extent_constraint c = {
-		.size = EARLY_PIECE, .align = PAGE_SIZE, .node = -1, .max_addr = GIB(4), .policy = EXTENT_TOP,
+		.size = EARLY_PIECE,
+		.align = PAGE_SIZE,
+		.node = -1,
+		.max_addr = GIB(4),
+		.policy = EXTENT_TOP,
 	};
 	unsigned node;
 	u64 page;
@@ -114,7 +124,9 @@ static void assign_nodes(u64 from, u64 to)
 
 	for (unsigned i = 0; numa_memory(i, &start, &end, &node); i++)
 		if (extent_set_node(&free_list, MAX(start, from), MIN(end, to), node))
-			printk_error("memory: more than %u pieces: some memory is counted on the wrong NUMA node", EXTENT_MAX);
+			printk_error(
+				"memory: more than %u pieces: some memory is counted on the wrong NUMA node",
+				EXTENT_MAX);
 }
 
 u64 pmem_low_page(void)
@@ -125,7 +137,8 @@ u64 pmem_low_page(void)
 void pmem_start(void)
 {
 	if (early_next != early_end && extent_add(&free_list, early_next, early_end, 0))
-		printk_error("memory: %#lx-%#lx is lost: more than %u pieces", early_next, early_end - 1, EXTENT_MAX);
+		printk_error("memory: %#lx-%#lx is lost: more than %u pieces", early_next,
+			     early_end - 1, EXTENT_MAX);
 	assign_nodes(0, ~0ull);
 	for (unsigned node = 0; node < numa_node_count(); node++)
 		node_bytes[node] = extent_free_bytes(&free_list, (int)node, PAGE_SIZE_2M, NULL);
@@ -148,8 +161,8 @@ static void mark(struct chunk *c, unsigned first, unsigned count, bool used)
 {
 	for (unsigned i = first; i < first + count; i++) {
 		if (!!(c->bitmap[i / 64] & BIT(i % 64)) == used)
-			upcall_panic("memory: page %#lx is %s already", virt_to_phys(c) + i * PAGE_SIZE,
-				     used ? "in use" : "free");
+			upcall_panic("memory: page %#lx is %s already",
+				     virt_to_phys(c) + i * PAGE_SIZE, used ? "in use" : "free");
 		c->bitmap[i / 64] ^= BIT(i % 64);
 	}
 	c->used += used ? count : -count;
@@ -172,17 +185,22 @@ static int take(const struct extent_constraint *c, u64 *start, unsigned *node)
 {
 	int err;
 
-	for (u64 at = 0; IS_ENABLED(CONFIG_MACHINE_CHECKS) && (at = host_memory_lost_in(at, ~0ull)) != ~0ull; at += PAGE_SIZE)
+	for (u64 at = 0;
+	     IS_ENABLED(CONFIG_MACHINE_CHECKS) && (at = host_memory_lost_in(at, ~0ull)) != ~0ull;
+	     at += PAGE_SIZE)
 		extent_remove(&free_list, at, at + PAGE_SIZE);
 	err = extent_take(&free_list, c, start, node);
-	took_zeros = IS_ENABLED(CONFIG_PARALLEL_ZERO) && !err && forget_zeros(*start, *start + c->size);
+	took_zeros =
+		IS_ENABLED(CONFIG_PARALLEL_ZERO) && !err && forget_zeros(*start, *start + c->size);
 	return err;
 }
 
 static struct chunk *new_chunk(int node)
 {
 	/* At the end of its node: guests want the aligned beginning, and low memory for their devices. */
-	struct extent_constraint e = { .size = CHUNK_SIZE, .align = CHUNK_SIZE, .node = node, .policy = EXTENT_TOP };
+	struct extent_constraint e = {
+		.size = CHUNK_SIZE, .align = CHUNK_SIZE, .node = node, .policy = EXTENT_TOP
+	};
 	struct chunk *c;
 	unsigned on;
 	u64 pa;
@@ -239,7 +257,9 @@ static u64 large_size(unsigned count)
 
 static void *take_large(unsigned count, int node)
 {
-	struct extent_constraint e = { .size = large_size(count), .align = CHUNK_SIZE, .node = node };
+	struct extent_constraint e = { .size = large_size(count),
+				       .align = CHUNK_SIZE,
+				       .node = node };
 	unsigned on;
 	u64 pa;
 
@@ -282,7 +302,8 @@ void pmem_pages_free(void *pages, unsigned count)
 		pool_bytes -= large_size(count);
 	} else {
 		c = phys_to_virt(ALIGN_DOWN(pa, CHUNK_SIZE));
-		if (c->magic != CHUNK_MAGIC || (pa - virt_to_phys(c)) / PAGE_SIZE + count > CHUNK_PAGES || (void *)c == pages)
+		if (c->magic != CHUNK_MAGIC ||
+		    (pa - virt_to_phys(c)) / PAGE_SIZE + count > CHUNK_PAGES || (void *)c == pages)
 			upcall_panic("memory: %#lx was not allocated as a page", pa);
 		mark(c, (unsigned)((pa - virt_to_phys(c)) / PAGE_SIZE), count, false);
 		if (!c->used)
@@ -291,11 +312,16 @@ void pmem_pages_free(void *pages, unsigned count)
 	spin_unlock(&pmem_lock);
 }
 
-static int take_extent(const struct host_extent_request *req, u64 align, enum extent_policy policy, struct host_extent *out)
+static int take_extent(const struct host_extent_request *req, u64 align, enum extent_policy policy,
+		       struct host_extent *out)
 {
 	struct extent_constraint c = {
-		.size = ALIGN_UP(req->size, PAGE_SIZE), .align = align, .node = req->node, .min_addr = req->min_addr,
-		.max_addr = req->max_addr, .policy = policy,
+		.size = ALIGN_UP(req->size, PAGE_SIZE),
+		.align = align,
+		.node = req->node,
+		.min_addr = req->min_addr,
+		.max_addr = req->max_addr,
+		.policy = policy,
 	};
 	unsigned node;
 	int err;
@@ -314,7 +340,8 @@ static int take_extent(const struct host_extent_request *req, u64 align, enum ex
 
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
 {
-	if (!req->align && req->size >= PAGE_SIZE_1G && !take_extent(req, PAGE_SIZE_1G, EXTENT_BEST_FIT, out))
+	if (!req->align && req->size >= PAGE_SIZE_1G &&
+	    !take_extent(req, PAGE_SIZE_1G, EXTENT_BEST_FIT, out))
 		return 0;
 	return take_extent(req, req->align ? req->align : PAGE_SIZE_2M, EXTENT_BEST_FIT, out);
 }
@@ -368,10 +395,13 @@ bool host_mem_piece(unsigned i, struct host_extent *out)
 	spin_lock(&pmem_lock);
 	for (unsigned k = 0; !found && k < free_list.count; k++) {
 		const struct extent *r = &free_list.range[k];
-		u64 start = ALIGN_UP(r->start, PAGE_SIZE_2M), end = ALIGN_DOWN(r->end, PAGE_SIZE_2M);
+		u64 start = ALIGN_UP(r->start, PAGE_SIZE_2M),
+		    end = ALIGN_DOWN(r->end, PAGE_SIZE_2M);
 
 		if (start < end && !i--) {
-			*out = (struct host_extent){ .base = hpa(start), .size = end - start, .node = (int)r->node };
+			*out = (struct host_extent){ .base = hpa(start),
+						     .size = end - start,
+						     .node = (int)r->node };
 			found = true;
 		}
 	}

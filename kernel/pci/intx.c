@@ -57,7 +57,8 @@ static struct line *claim(u32 gsi, int *err)
 	return l;
 }
 
-int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
+int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n),
+		   void *arg)
 {
 	int err;
 	struct line *l = claim(line->gsi, &err);
@@ -69,7 +70,8 @@ int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *
 	if (fn)
 		err = host_msi_alloc(cpu, 1, interrupt, l, &l->vector);
 	if (!err)
-		err = ioapic_route_level(line->gsi, cpu_get(cpu)->apic_id, (u8)l->vector.data, line->active_low);
+		err = ioapic_route_level(line->gsi, cpu_get(cpu)->apic_id, (u8)l->vector.data,
+					 line->active_low);
 	if (err) {
 		host_msi_free(&l->vector);
 		l->taken = false;

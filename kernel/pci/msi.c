@@ -72,24 +72,29 @@ static bool all_free(const struct slot *s, unsigned count)
 	return true;
 }
 
-int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)
+int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg,
+		   struct host_msi *out)
 {
 	const struct cpu *c = cpu_get(cpu);
 	struct table *t;
 	int err = -ENOSPC;
 
-	if (!c || (c->apic_id > HIGHEST_ID && !(IS_ENABLED(CONFIG_IOMMU) && interrupt_remapping && interrupt_remapping->wide())))
+	if (!c || (c->apic_id > HIGHEST_ID && !(IS_ENABLED(CONFIG_IOMMU) && interrupt_remapping &&
+						interrupt_remapping->wide())))
 		return -ERANGE;
 	t = table_of(cpu);
 	if (!t)
 		return -ENOMEM;
 	spin_lock(&t->lock);
-	for (unsigned v = (unsigned)ALIGN_UP(VECTOR_FIRST, count); err && v + count - 1 <= VECTOR_LAST; v += count) {
+	for (unsigned v = (unsigned)ALIGN_UP(VECTOR_FIRST, count);
+	     err && v + count - 1 <= VECTOR_LAST; v += count) {
 		if (!all_free(&t->slot[v - VECTOR_FIRST], count))
 			continue;
 		for (unsigned n = 0; n < count; n++)
 			t->slot[v - VECTOR_FIRST + n] = (struct slot){ fn, arg, n };
-		*out = (struct host_msi){ .cpu = (u16)cpu, .first = (u8)v, .count = (u8)count, .data = v };
+		*out = (struct host_msi){
+			.cpu = (u16)cpu, .first = (u8)v, .count = (u8)count, .data = v
+		};
 		out->address = MESSAGE_ADDRESS | c->apic_id << 12;
 		err = 0;
 	}

@@ -11,14 +11,17 @@ void pci_isolate(const struct pci_function *f)
 	pci_isolating = true;
 	if (acs)
 		pci_change16(f, (u16)(acs + PCI_ACS_CONTROL), 0,
-			     pci_read(f->address, (u16)(acs + PCI_ACS_CAPABILITIES), 2) & PCI_ACS_ISOLATION);
+			     pci_read(f->address, (u16)(acs + PCI_ACS_CAPABILITIES), 2) &
+				     PCI_ACS_ISOLATION);
 }
 
 bool pci_conventional(const struct pci_function *f)
 {
 	for (f = pci_bridge_of(f); f; f = pci_bridge_of(f)) {
 		u16 exp = pci_find_cap(f, PCI_CAP_EXP);
-		unsigned type = exp ? PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) : PCIE_TO_PCI;
+		unsigned type =
+			exp ? PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2))
+			    : PCIE_TO_PCI;
 
 		if (type == PCIE_TO_PCI || type == PCI_TO_PCIE)
 			return true;

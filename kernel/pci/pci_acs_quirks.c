@@ -46,7 +46,8 @@ bool pci_sends_to_no_other(const struct pci_id *id, unsigned type)
 	if (id->vendor == INTEL && type == PCIE_INTEGRATED)
 		return true;
 	for (unsigned i = 0; i < ARRAY_SIZE(known); i++)
-		if (known[i].vendor == id->vendor && id->device >= known[i].first && id->device <= known[i].last)
+		if (known[i].vendor == id->vendor && id->device >= known[i].first &&
+		    id->device <= known[i].last)
 			return true;
 	return false;
 }

@@ -28,8 +28,8 @@ static unsigned dropped;
 static int window_of(u16 segment, u8 bus)
 {
 	for (unsigned i = 0; ecam && i < ecam->count; i++)
-		if (window[i] && ecam->entry[i].segment == segment && bus >= ecam->entry[i].bus_start &&
-		    bus <= ecam->entry[i].bus_end)
+		if (window[i] && ecam->entry[i].segment == segment &&
+		    bus >= ecam->entry[i].bus_start && bus <= ecam->entry[i].bus_end)
 			return (int)i;
 	return -1;
 }
@@ -43,7 +43,8 @@ static volatile u8 *bus_window(u16 segment, u8 bus)
 
 static bool valid(u16 offset, unsigned size)
 {
-	return (size == 1 || size == 2 || size == 4) && IS_ALIGNED(offset, size) && offset < PCI_EXTENDED_END;
+	return (size == 1 || size == 2 || size == 4) && IS_ALIGNED(offset, size) &&
+	       offset < PCI_EXTENDED_END;
 }
 
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
@@ -54,7 +55,8 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 		return CONFIG_NONE;
 	if (base)
 		return (u32)host_mmio_read(base + ((u32)a.devfn << PCI_ECAM_SHIFT | offset), size);
-	return a.segment || offset >= PCI_STANDARD_END ? CONFIG_NONE : pci_port_read(a, offset, size);
+	return a.segment || offset >= PCI_STANDARD_END ? CONFIG_NONE
+						       : pci_port_read(a, offset, size);
 }
 
 void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
@@ -81,10 +83,12 @@ static void describe(const struct pci_function *f)
 	const char *problem;
 	unsigned n = pci_capabilities(f, NULL, 0, &problem);
 
-	printk_debug("pci " PCI_FULL_FORMAT ": %04x:%04x class %06x, %u capabilities", PCI_FULL_FORMAT_ARGS(f->address),
-		     f->id.vendor, f->id.device, f->id.class_code, n);
+	printk_debug("pci " PCI_FULL_FORMAT ": %04x:%04x class %06x, %u capabilities",
+		     PCI_FULL_FORMAT_ARGS(f->address), f->id.vendor, f->id.device, f->id.class_code,
+		     n);
 	if (problem)
-		printk_error("pci " PCI_FULL_FORMAT ": %s", PCI_FULL_FORMAT_ARGS(f->address), problem);
+		printk_error("pci " PCI_FULL_FORMAT ": %s", PCI_FULL_FORMAT_ARGS(f->address),
+			     problem);
 }
 
 /* Adds the function if there is one; *multi: its device may have more. */
@@ -106,7 +110,8 @@ static bool probe(struct pci_address a, bool *multi)
 	*f = (struct pci_function){
 		.address = a,
 		.id = { (u16)id, (u16)(id >> 16), pci_read(a, PCI_REG_CLASS, 4) >> 8 },
-		.header_type = PCI_HEADER_TYPE(header), .command = (u16)pci_read(a, PCI_REG_COMMAND, 4),
+		.header_type = PCI_HEADER_TYPE(header),
+		.command = (u16)pci_read(a, PCI_REG_COMMAND, 4),
 	};
 	if (f->header_type == PCI_HEADER_BRIDGE) {
 		u32 buses = pci_read(a, PCI_REG_BUSES, 4);
@@ -136,14 +141,15 @@ static bool has_one_device(u16 segment, u8 bus)
 		u16 exp;
 		u32 says, type;
 
-		if (f->header_type != PCI_HEADER_BRIDGE || f->address.segment != segment || f->secondary_bus != bus ||
-		    f->address.bus >= bus)
+		if (f->header_type != PCI_HEADER_BRIDGE || f->address.segment != segment ||
+		    f->secondary_bus != bus || f->address.bus >= bus)
 			continue;
 		exp = pci_find_cap(f, PCI_CAP_EXP);
 		says = exp ? pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2) : 0;
 		type = PCI_EXP_TYPE(says);
 		return (type == PCIE_ROOT_PORT || type == PCIE_DOWNSTREAM) &&
-		       !((says & PCI_EXP_VERSION) > 1 && pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2) & PCI_EXP_ARI);
+		       !((says & PCI_EXP_VERSION) > 1 &&
+			 pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2) & PCI_EXP_ARI);
 	}
 	return false;
 }
@@ -183,14 +189,18 @@ static void map_windows(void)
 	for (unsigned i = 0; ecam && i < ecam->count; i++) {
 		const struct mcfg_entry *e = &ecam->entry[i];
 		u64 base = e->base + e->bus_start * PCI_ECAM_BUS_SIZE;
-		volatile u8 *va = mmio_map(base, (e->bus_end - e->bus_start + 1u) * PCI_ECAM_BUS_SIZE);
+		volatile u8 *va =
+			mmio_map(base, (e->bus_end - e->bus_start + 1u) * PCI_ECAM_BUS_SIZE);
 
 		if (va && (e->segment || shows_bus(va, e->bus_start)))
 			window[i] = va;
 		else
-			printk_error("pci: segment %u, buses %02x-%02x: the MCFG's ECAM at %#lx %s: %s", e->segment, e->bus_start,
-				     e->bus_end, base, va ? "shows others than mechanism 1" : "cannot be mapped", e->segment ?
-				     "functions there are not found, and their DMA stays on" : "mechanism 1 is used");
+			printk_error(
+				"pci: segment %u, buses %02x-%02x: the MCFG's ECAM at %#lx %s: %s",
+				e->segment, e->bus_start, e->bus_end, base,
+				va ? "shows others than mechanism 1" : "cannot be mapped",
+				e->segment ? "functions there are not found, and their DMA stays on"
+					   : "mechanism 1 is used");
 	}
 }
 
@@ -200,7 +210,8 @@ static void scan_other_segments(void)
 	for (unsigned i = 0; ecam && i < ecam->count; i++)
 		for (unsigned bus = ecam->entry[i].bus_start; bus <= ecam->entry[i].bus_end; bus++)
 			/* Of a bus that two entries name one counts: a function is not listed twice, for two VMs. */
-			if (ecam->entry[i].segment && window_of(ecam->entry[i].segment, (u8)bus) == (int)i)
+			if (ecam->entry[i].segment &&
+			    window_of(ecam->entry[i].segment, (u8)bus) == (int)i)
 				scan_bus(ecam->entry[i].segment, (u8)bus);
 }
 
@@ -214,9 +225,11 @@ void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
 	scan_other_segments();
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		pci_route_init();
-	printk("pci: %u functions, configuration by %s", pci_nr_functions, pci_has_ecam() ? "ECAM" : "mechanism 1");
+	printk("pci: %u functions, configuration by %s", pci_nr_functions,
+	       pci_has_ecam() ? "ECAM" : "mechanism 1");
 	if (dropped)
-		printk_error("pci: %u functions beyond %u are not used", dropped, HOST_PCI_FUNCTIONS);
+		printk_error("pci: %u functions beyond %u are not used", dropped,
+			     HOST_PCI_FUNCTIONS);
 }
 
 const struct pci_function *pci_get(unsigned i)
@@ -244,8 +257,13 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 		return false;
 	reader = pci_reader(f);
 	*out = (struct pci_info){
-		.address = f->address, .id = f->id, .group = pci_group(f), .header_type = f->header_type,
-		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus, .bus_reset = pci_own_port(f),
+		.address = f->address,
+		.id = f->id,
+		.group = pci_group(f),
+		.header_type = f->header_type,
+		.secondary_bus = f->secondary_bus,
+		.subordinate_bus = f->subordinate_bus,
+		.bus_reset = pci_own_port(f),
 	};
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		add_place(i, out);
@@ -253,7 +271,8 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 	pciinfo_read(&reader, out);
 	pci_correct_resets(out);
 	if (!out->problem && f->restless)
-		out->problem = "it did not stop at boot, and writes to memory perhaps: the log has a line of it";
+		out->problem =
+			"it did not stop at boot, and writes to memory perhaps: the log has a line of it";
 	if (!out->problem)
 		out->problem = pci_misplaced(f);
 	return true;

@@ -45,9 +45,7 @@ struct pci_function {
 #if IS_ENABLED(CONFIG_PCI)
 void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);
 #else
-static inline void pci_init(const struct mcfg_info *, const struct bootinfo *)
-{
-}
+static inline void pci_init(const struct mcfg_info *, const struct bootinfo *) { }
 #endif
 
 /* Function i in address order per root bus, or NULL past the last. */

@@ -102,7 +102,8 @@ static const char *const like[] = {
 };
 
 /* A fact: false, and what is wrong with it. */
-static bool add(struct scan *r, enum pci_fact_kind kind, struct pci_facts *out, struct pci_facts_error *err)
+static bool add(struct scan *r, enum pci_fact_kind kind, struct pci_facts *out,
+		struct pci_facts_error *err)
 {
 	struct pci_fact *f = &out->fact[out->count];
 	const struct pci_fact *known;
@@ -140,7 +141,9 @@ static bool add(struct scan *r, enum pci_fact_kind kind, struct pci_facts *out, 
 static bool read_line(struct scan *r, u64 hash, struct pci_facts *out, struct pci_facts_error *err)
 {
 	static const char *const key[] = {
-		[PCI_FACT_ROUTE] = "route = ", [PCI_FACT_WINDOW] = "window = ", [PCI_FACT_PROXIMITY] = "proximity = ",
+		[PCI_FACT_ROUTE] = "route = ",
+		[PCI_FACT_WINDOW] = "window = ",
+		[PCI_FACT_PROXIMITY] = "proximity = ",
 	};
 	unsigned base = 16;
 
@@ -161,7 +164,8 @@ static bool read_line(struct scan *r, u64 hash, struct pci_facts *out, struct pc
 	text(r, r->begun ? "end = " : "tables = ");
 	err->here = number(r, base, ~0ull);
 	if (r->bad || r->s.n) {
-		err->what = r->begun ? "expected route, window, proximity or end, and its value" : "expected tables = and a hash";
+		err->what = r->begun ? "expected route, window, proximity or end, and its value"
+				     : "expected tables = and a hash";
 		err->here = err->expected;
 	}
 	r->ended = r->begun;
@@ -169,7 +173,8 @@ static bool read_line(struct scan *r, u64 hash, struct pci_facts *out, struct pc
 	return !r->bad && !r->s.n && err->here == err->expected;
 }
 
-bool pci_facts_parse(const char *content, size_t size, u64 hash, struct pci_facts *out, struct pci_facts_error *err)
+bool pci_facts_parse(const char *content, size_t size, u64 hash, struct pci_facts *out,
+		     struct pci_facts_error *err)
 {
 	struct span rest = { content, size };
 	struct scan r = { 0 };

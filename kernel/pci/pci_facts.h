@@ -54,7 +54,8 @@ struct pci_facts_error {
 u64 pci_facts_hash(const struct aml_tables *t);
 
 /* Hash: this machine's. False: with the error, and out->count is 0. */
-bool pci_facts_parse(const char *text, size_t size, u64 hash, struct pci_facts *out, struct pci_facts_error *err);
+bool pci_facts_parse(const char *text, size_t size, u64 hash, struct pci_facts *out,
+		     struct pci_facts_error *err);
 
 /* The first fact of that, or NULL. */
 const struct pci_fact *pci_facts_find(const struct pci_facts *facts, const struct pci_fact_key *of);

@@ -20,7 +20,8 @@ struct pcicap_reader pci_reader(const struct pci_function *f)
 	return (struct pcicap_reader){ read_dword, (void *)(uintptr_t)f, f->extended };
 }
 
-unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem)
+unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max,
+			  const char **problem)
 {
 	const struct pcicap_reader reader = pci_reader(f);
 
@@ -115,6 +116,7 @@ void pci_keep_quiet(struct pci_function *f)
 	else
 		f->restless = pci_quiet(f);
 	if (f->restless)
-		printk_error("pci " PCI_FULL_FORMAT ": does not stop its bus mastering: it is given to no VM",
+		printk_error("pci " PCI_FULL_FORMAT
+			     ": does not stop its bus mastering: it is given to no VM",
 			     PCI_FULL_FORMAT_ARGS(f->address));
 }

@@ -39,7 +39,8 @@ void pci_restore(const struct pci_function *f);
 struct pcicap_reader pci_reader(const struct pci_function *f);
 
 /* Fills cap[] as pcicap_walk() does. */
-unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem);
+unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max,
+			  const char **problem);
 
 /* Offset of a standard capability; 0: it has none. */
 u16 pci_find_cap(const struct pci_function *f, u16 id);
@@ -71,13 +72,13 @@ bool pci_sends_to_no_other(const struct pci_id *id, unsigned type);
 
 /* pci_reset_quirks.c: what is known of a device's resets beside what it says itself. */
 struct pci_reset_quirks {
-	u16 flr_ms;         /* to wait after a function level reset */
-	bool flr_hangs;     /* it must not be used */
-	bool flr_unsaid;    /* it is there though the capability does not say so */
+	u16 flr_ms; /* to wait after a function level reset */
+	bool flr_hangs; /* it must not be used */
+	bool flr_unsaid; /* it is there though the capability does not say so */
 	/* it ends only while the function may write, and have its messages taken */
 	bool flr_as_master;
-	bool d3_keeps;      /* D3hot and back changes nothing, whatever No_Soft_Reset says */
-	bool bus_hangs;     /* after a reset of its bus the link does not come back */
+	bool d3_keeps; /* D3hot and back changes nothing, whatever No_Soft_Reset says */
+	bool bus_hangs; /* after a reset of its bus the link does not come back */
 };
 struct pci_reset_quirks pci_reset_quirks(const struct pci_id *id);
 /* Resets as they are, where out has those that the device, and the way to it, announce. */

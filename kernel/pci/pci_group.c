@@ -10,7 +10,8 @@ static unsigned device_type(const struct pci_function *f)
 {
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP);
 
-	return exp ? PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) : PCIE_TO_PCI;
+	return exp ? PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2))
+		   : PCIE_TO_PCI;
 }
 
 /* What is needed of a port is all of it; of a function that is none, what it has: without redirection it sends to no other. */
@@ -22,13 +23,14 @@ static bool isolates(const struct pci_function *f)
 	if (!acs && IS_ENABLED(CONFIG_SRIOV) && pci_physical(f) != f)
 		return true;
 	if (!acs)
-		return f->header_type == PCI_HEADER_FUNCTION && pci_sends_to_no_other(&f->id, device_type(f));
+		return f->header_type == PCI_HEADER_FUNCTION &&
+		       pci_sends_to_no_other(&f->id, device_type(f));
 	can = (u16)pci_read(f->address, acs + PCI_ACS_CAPABILITIES, 2);
 	if (f->header_type != PCI_HEADER_BRIDGE)
 		need &= can;
 	/* pci_isolate() switches it on where there is an IOMMU; else it can be. */
-	return !(need & ~can) &&
-	       !(IS_ENABLED(CONFIG_IOMMU) && pci_isolating && need & ~pci_read(f->address, acs + PCI_ACS_CONTROL, 2));
+	return !(need & ~can) && !(IS_ENABLED(CONFIG_IOMMU) && pci_isolating &&
+				   need & ~pci_read(f->address, acs + PCI_ACS_CONTROL, 2));
 }
 
 const struct pci_function *pci_bridge_of(const struct pci_function *f)
@@ -38,7 +40,8 @@ const struct pci_function *pci_bridge_of(const struct pci_function *f)
 	const struct pci_function *b;
 
 	for (unsigned i = 0; (b = pci_get(i)); i++)
-		if (b->header_type == PCI_HEADER_BRIDGE && b->address.segment == f->address.segment && b->secondary_bus == bus &&
+		if (b->header_type == PCI_HEADER_BRIDGE &&
+		    b->address.segment == f->address.segment && b->secondary_bus == bus &&
 		    b->address.bus < bus)
 			return b;
 	return NULL;
@@ -63,7 +66,8 @@ const struct pci_function *pci_own_port(const struct pci_function *f)
 	if (!port || (device_type(port) != PCIE_ROOT_PORT && device_type(port) != PCIE_DOWNSTREAM))
 		return NULL;
 	for (unsigned i = 0; (g = pci_get(i)); i++)
-		if (g != f && g->address.segment == f->address.segment && g->address.bus >= port->secondary_bus &&
+		if (g != f && g->address.segment == f->address.segment &&
+		    g->address.bus >= port->secondary_bus &&
 		    g->address.bus <= port->subordinate_bus)
 			return NULL;
 	return port;
@@ -100,13 +104,18 @@ unsigned pci_path(const struct pci_function *f)
 
 	for (f = pci_bridge_of(f); f && count < PCI_HOPS; f = pci_bridge_of(f)) {
 		u16 exp = pci_find_cap(f, PCI_CAP_EXP);
-		u32 says = exp ? pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2) : PCIE_TO_PCI << 4;
+		u32 says = exp ? pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)
+			       : PCIE_TO_PCI << 4;
 		bool second = (says & PCI_EXP_VERSION) > 1;
 
 		hop[count++] = (struct pci_hop){
-			.vendor = f->id.vendor, .device = f->id.device, .type = (u8)PCI_EXP_TYPE(says),
+			.vendor = f->id.vendor,
+			.device = f->id.device,
+			.type = (u8)PCI_EXP_TYPE(says),
 			.cap2 = second ? pci_read(f->address, exp + EXP_DEVICE2, 4) : 0,
-			.control2 = second ? (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2) : 0,
+			.control2 =
+				second ? (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2)
+				       : 0,
 		};
 	}
 	return pci_path_takes(hop, count);

@@ -16,7 +16,11 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 	if (!f)
 		return false;
 	*out = (struct host_pci_function){
-		.index = i, .address = f->address, .id = f->id, .extended = f->extended, .node = pci_node(f),
+		.index = i,
+		.address = f->address,
+		.id = f->id,
+		.extended = f->extended,
+		.node = pci_node(f),
 	};
 	pci_bars(f, out->bar);
 	return true;

@@ -15,7 +15,8 @@
 #define OFF (PCI_EXP_NO_SNOOP | PCI_EXP_REPORTS)
 #define COMMAND_OFF (PCI_COMMAND_SERR | PCI_COMMAND_PARITY)
 
-static const u8 aer_kept[PCI_KEPT_AER] = { PCI_AER_MASK, PCI_AER_SEVERITY, PCI_AER_CORRECTABLE_MASK, PCI_AER_CONTROL };
+static const u8 aer_kept[PCI_KEPT_AER] = { PCI_AER_MASK, PCI_AER_SEVERITY, PCI_AER_CORRECTABLE_MASK,
+					   PCI_AER_CONTROL };
 
 /* Version 1 ends before it (PCI Express Base 1.1, 7.8): another capability may be there. */
 static bool has_control2(const struct pci_function *f, u16 exp)
@@ -26,7 +27,8 @@ static bool has_control2(const struct pci_function *f, u16 exp)
 /* Offset of control n of a capability that resizes BARs; 0: it has no more. */
 static u16 rebar_control(const struct pci_function *f, u16 cap, unsigned n)
 {
-	if (!cap || n >= PCI_KEPT_BARS || n >= PCI_REBAR_COUNT(pci_read(f->address, cap + PCI_REBAR_CONTROL, 2)))
+	if (!cap || n >= PCI_KEPT_BARS ||
+	    n >= PCI_REBAR_COUNT(pci_read(f->address, cap + PCI_REBAR_CONTROL, 2)))
 		return 0;
 	return (u16)(cap + PCI_REBAR_CONTROL + n * PCI_REBAR_STEP);
 }
@@ -66,8 +68,8 @@ void pci_keep(struct pci_function *f)
 	 * that knows none has no such bit.
 	 */
 	if (exp)
-		f->kept.control = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2) & ~OFF &
-				  ~(takes & HOST_PCI_RELAXED ? 0 : PCI_EXP_RELAXED);
+		f->kept.control = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2) &
+				  ~OFF & ~(takes & HOST_PCI_RELAXED ? 0 : PCI_EXP_RELAXED);
 	if (exp && has_control2(f, exp))
 		f->kept.control2 = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2) |
 				   (takes & HOST_PCI_ATOMICS ? PCI_EXP_ATOMICS : 0);
@@ -77,7 +79,8 @@ void pci_keep(struct pci_function *f)
 		f->kept.ltr = pci_read(f->address, ltr + PCI_LTR_LATENCIES, 4);
 	keep_sizes(f);
 	if (exp)
-		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), OFF | PCI_EXP_RELAXED, f->kept.control & PCI_EXP_RELAXED);
+		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), OFF | PCI_EXP_RELAXED,
+			     f->kept.control & PCI_EXP_RELAXED);
 	if (exp && takes & HOST_PCI_ATOMICS && has_control2(f, exp))
 		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL2), 0, PCI_EXP_ATOMICS);
 	pci_change16(f, PCI_REG_COMMAND, COMMAND_OFF, 0);

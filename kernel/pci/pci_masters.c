@@ -17,8 +17,8 @@ bool pci_serves_others(u8 header_type, u32 class_code)
 
 static bool is_spared(u8 header_type, u32 class_code)
 {
-	return pci_serves_others(header_type, class_code) || class_code >> 16 == PCI_BASE_CLASS_DISPLAY ||
-	       class_code >> 8 == PCI_CLASS_USB;
+	return pci_serves_others(header_type, class_code) ||
+	       class_code >> 16 == PCI_BASE_CLASS_DISPLAY || class_code >> 8 == PCI_CLASS_USB;
 }
 
 /* False: it was none. What it has sent before has come where it goes when the register is read again (3.2.5: reads push writes). */
@@ -30,7 +30,8 @@ static bool end_mastering(struct pci_address a)
 		return false;
 	pci_port_write(a, PCI_REG_COMMAND, 2, command & ~(u32)PCI_COMMAND_MASTER);
 	if (pci_port_read(a, PCI_REG_COMMAND, 2) & PCI_COMMAND_MASTER)
-		printk_error("pci " PCI_FULL_FORMAT ": does not stop its bus mastering", PCI_FULL_FORMAT_ARGS(a));
+		printk_error("pci " PCI_FULL_FORMAT ": does not stop its bus mastering",
+			     PCI_FULL_FORMAT_ARGS(a));
 	return true;
 }
 
@@ -62,5 +63,6 @@ void pci_masters_off(void)
 		for (unsigned device = 0; device < 32; device++)
 			count += silence_device((u8)bus, device);
 	if (count)
-		printk("pci: firmware left bus mastering on in %u function%s: off now", count, count == 1 ? "" : "s");
+		printk("pci: firmware left bus mastering on in %u function%s: off now", count,
+		       count == 1 ? "" : "s");
 }

@@ -21,7 +21,8 @@ static bool takes_atomics(const struct pci_hop *hop, unsigned count)
 			return (hop[i].cap2 & COMPLETES) == COMPLETES;
 		if (hop[i].type != PCIE_DOWNSTREAM && hop[i].type != PCIE_UPSTREAM)
 			return false;
-		if (!(hop[i].cap2 & ROUTES) || (hop[i].type == PCIE_UPSTREAM && hop[i].control2 & BLOCKS))
+		if (!(hop[i].cap2 & ROUTES) ||
+		    (hop[i].type == PCIE_UPSTREAM && hop[i].control2 & BLOCKS))
 			return false;
 	}
 	return false;
@@ -35,12 +36,14 @@ static bool takes_relaxed(const struct pci_hop *hop, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (hop[i].type == PCIE_ROOT_PORT && hop[i].vendor == 0x8086 &&
-		    ((hop[i].device >= 0x2f01 && hop[i].device <= 0x2f0e) || (hop[i].device >= 0x6f01 && hop[i].device <= 0x6f0e)))
+		    ((hop[i].device >= 0x2f01 && hop[i].device <= 0x2f0e) ||
+		     (hop[i].device >= 0x6f01 && hop[i].device <= 0x6f0e)))
 			return false;
 	return true;
 }
 
 unsigned pci_path_takes(const struct pci_hop *hop, unsigned count)
 {
-	return (takes_atomics(hop, count) ? HOST_PCI_ATOMICS : 0) | (takes_relaxed(hop, count) ? HOST_PCI_RELAXED : 0);
+	return (takes_atomics(hop, count) ? HOST_PCI_ATOMICS : 0) |
+	       (takes_relaxed(hop, count) ? HOST_PCI_RELAXED : 0);
 }

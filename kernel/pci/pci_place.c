@@ -23,7 +23,8 @@ static bool passes(u64 from, u64 to, u64 first, u64 last)
 /* Ports (PCI-to-PCI Bridge 1.2, 3.2.5.6): 4 KiB, of 16 or 32 bits. */
 static bool bridge_passes_ports(const struct pci_function *b, u64 first, u64 last)
 {
-	u32 io = pci_read(b->address, PCI_REG_BRIDGE_IO, 2), high = pci_read(b->address, PCI_REG_BRIDGE_IO_HIGH, 4);
+	u32 io = pci_read(b->address, PCI_REG_BRIDGE_IO, 2),
+	    high = pci_read(b->address, PCI_REG_BRIDGE_IO_HIGH, 4);
 	u64 from = (io & 0xf0) << 8, to = (io & 0xf000) | 0xfff;
 
 	if (io & 1) {
@@ -36,7 +37,8 @@ static bool bridge_passes_ports(const struct pci_function *b, u64 first, u64 las
 /* Memory, and what may be fetched ahead (3.2.5.8, 3.2.5.9): 1 MiB. */
 static bool bridge_passes_memory(const struct pci_function *b, u64 first, u64 last)
 {
-	u32 memory = pci_read(b->address, PCI_REG_BRIDGE_MEMORY, 4), fetch = pci_read(b->address, PCI_REG_BRIDGE_FETCH, 4);
+	u32 memory = pci_read(b->address, PCI_REG_BRIDGE_MEMORY, 4),
+	    fetch = pci_read(b->address, PCI_REG_BRIDGE_FETCH, 4);
 	u64 from = (u64)(fetch & 0xfff0) << 16, to = (fetch & 0xfff00000) | 0xfffff;
 
 	if (fetch & 1) {
@@ -50,7 +52,8 @@ static bool bridge_passes_memory(const struct pci_function *b, u64 first, u64 la
 bool pci_bridges_pass(const struct pci_function *f, bool io, u64 first, u64 last)
 {
 	for (f = pci_bridge_of(f); f; f = pci_bridge_of(f))
-		if (!(io ? bridge_passes_ports(f, first, last) : bridge_passes_memory(f, first, last)))
+		if (!(io ? bridge_passes_ports(f, first, last)
+			 : bridge_passes_memory(f, first, last)))
 			return false;
 	return true;
 }
@@ -63,16 +66,19 @@ static const char *away(const struct pci_function *f, unsigned i)
 {
 	const struct pci_bar *b = &f->bar[i];
 	bool io = pci_bar_is_io(b), meant;
-	enum pci_window window = IS_ENABLED(CONFIG_PASSTHROUGH) ? pci_window(f, io, b->base, b->size) : PCI_WINDOW_UNKNOWN;
+	enum pci_window window = IS_ENABLED(CONFIG_PASSTHROUGH)
+					 ? pci_window(f, io, b->base, b->size)
+					 : PCI_WINDOW_UNKNOWN;
 
 	if (window == PCI_WINDOW_OUT)
 		return "one of its BARs lies in no window of its root bus";
 	if (window == PCI_WINDOW_IN)
 		return NULL;
-	meant = pci_bridge_of(f) ? pci_bridges_pass(f, io, b->base, b->base + b->size - 1) :
-				   f->command & (io ? PCI_COMMAND_IO : PCI_COMMAND_MEMORY);
-	return meant && i != PCI_ROM_BAR ? NULL :
-	       "nothing says that one of its BARs lies where its root bus is: facts (margay-facts)";
+	meant = pci_bridge_of(f) ? pci_bridges_pass(f, io, b->base, b->base + b->size - 1)
+				 : f->command & (io ? PCI_COMMAND_IO : PCI_COMMAND_MEMORY);
+	return meant && i != PCI_ROM_BAR
+		       ? NULL
+		       : "nothing says that one of its BARs lies where its root bus is: facts (margay-facts)";
 }
 
 /* All but other BARs. */
@@ -97,7 +103,8 @@ static bool overlaps(const struct pci_function *f, unsigned i)
 		for (unsigned k = 0; k < others; k++) {
 			const struct pci_bar *b = &g->bar[k];
 
-			if ((g != f || i != k) && b->base && pci_bar_is_io(b) == pci_bar_is_io(&f->bar[i]) &&
+			if ((g != f || i != k) && b->base &&
+			    pci_bar_is_io(b) == pci_bar_is_io(&f->bar[i]) &&
 			    meets(&f->bar[i], b->base, b->size) && !wrong(g, k))
 				return true;
 		}

@@ -21,7 +21,7 @@
 
 #define IOAPIC_SIZE PAGE_SIZE
 #define HPET_SIZE KIB(1)
-#define VTD_SIZE KIB(16)       /* as far as its offsets reach (VT-d 4.0, 11.4.2, 11.4.3) */
+#define VTD_SIZE KIB(16) /* as far as its offsets reach (VT-d 4.0, 11.4.2, 11.4.3) */
 /* 512 KiB of a unit that counts events, and has them aligned to that (3.07, 3.4) */
 #define AMDVI_SIZE KIB(16)
 #define AMDVI_COUNTING KIB(512)
@@ -58,7 +58,9 @@ static void add(enum kind kind, bool io, u64 start, u64 size)
 	if (!io && bootinfo_is_usable(memory, start, start + size))
 		return;
 	if (count == ARRAY_SIZE(list)) {
-		printk_error("pci: more registers of the platform than fit: those at %#lx are not guarded", start);
+		printk_error(
+			"pci: more registers of the platform than fit: those at %#lx are not guarded",
+			start);
 		return;
 	}
 	list[count].start = start;
@@ -79,7 +81,8 @@ static void add_gas(const struct acpi_gas *gas)
 static void add_power(const struct fadt_info *f)
 {
 	const struct acpi_gas *const all[] = {
-		&f->pm1a_cnt, &f->pm1b_cnt, &f->pm_tmr, &f->sleep_control, &f->sleep_status, &f->reset_reg,
+		&f->pm1a_cnt,      &f->pm1b_cnt,     &f->pm_tmr,
+		&f->sleep_control, &f->sleep_status, &f->reset_reg,
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
@@ -184,7 +187,8 @@ static bool is_usable(u64 base, u64 size)
 		const struct boot_range *r = &memory->range[i];
 
 		if (r->type == BOOT_MEMORY_USABLE && r->start <= base && base + size - 1 < r->end)
-			return !meets(base, size, virt_to_phys(image_start), (u64)(image_end - image_start));
+			return !meets(base, size, virt_to_phys(image_start),
+				      (u64)(image_end - image_start));
 	}
 	return false;
 }

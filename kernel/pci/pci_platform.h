@@ -15,9 +15,7 @@
 /* After the ACPI tables were read. Both stay where they are; mcfg may be NULL. */
 void pci_platform_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);
 #else
-static inline void pci_platform_init(const struct mcfg_info *, const struct bootinfo *)
-{
-}
+static inline void pci_platform_init(const struct mcfg_info *, const struct bootinfo *) { }
 #endif
 
 /* What a BAR would lie over there (io: ports), as a whole sentence; NULL: nothing of the list. */

@@ -9,7 +9,8 @@ static struct spinlock config_lock; /* guards the address/data port pair */
 
 static void choose(struct pci_address a, u16 offset)
 {
-	outl(PCI_CONFIG_ADDRESS, (u32)(PCI_CONFIG_ENABLE | (u32)a.bus << 16 | (u32)a.devfn << 8 | (offset & 0xfcu)));
+	outl(PCI_CONFIG_ADDRESS,
+	     (u32)(PCI_CONFIG_ENABLE | (u32)a.bus << 16 | (u32)a.devfn << 8 | (offset & 0xfcu)));
 }
 
 u32 pci_port_read(struct pci_address a, u16 offset, unsigned size)

@@ -53,7 +53,8 @@ static int keep_patience(struct host_pci_reset *r, const struct pci_function *f)
 
 	if (seconds / TELL_S > r->told) {
 		r->told = seconds / TELL_S;
-		host_log_limited(&lines, "margay", "pci " PCI_FULL_FORMAT ": not ready %u s after its reset, of %u",
+		host_log_limited(&lines, "margay",
+				 "pci " PCI_FULL_FORMAT ": not ready %u s after its reset, of %u",
 				 PCI_FULL_FORMAT_ARGS(f->address), seconds, READY_S);
 	}
 	return seconds >= READY_S ? -EIO : later(r, 1);
@@ -91,7 +92,8 @@ static void put_bars(const struct pci_function *f, u32 header[16])
 		if (pci_bar_is_64(b) && i + 1 < PCI_ROM_BAR)
 			header[PCI_REG_BAR / 4 + ++i] = (u32)(b->base >> 32);
 	}
-	header[PCI_REG_ROM / 4] = (header[PCI_REG_ROM / 4] & PCI_ROM_FLAGS) | (u32)f->bar[PCI_ROM_BAR].base;
+	header[PCI_REG_ROM / 4] =
+		(header[PCI_REG_ROM / 4] & PCI_ROM_FLAGS) | (u32)f->bar[PCI_ROM_BAR].base;
 }
 
 /* One that is away at first, as its guest has had it start anew by a register of its own, has nothing that could be kept. */
@@ -106,7 +108,8 @@ static int quieten(struct host_pci_reset *r, const struct pci_function *f)
 		if (!pci_bar_is_io(&f->bar[i]))
 			screen_yield(f->bar[i].base, f->bar[i].size);
 	if (!r->saved)
-		r->decoding = (u16)pci_read(f->address, PCI_REG_COMMAND, 2) & (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
+		r->decoding = (u16)pci_read(f->address, PCI_REG_COMMAND, 2) &
+			      (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
 	r->obeys = pci_still(f);
 	/* A guest may have switched it on; whoever has the function next does so for itself. */
 	pci_change16(f, PCI_REG_ROM, PCI_ROM_ENABLE, 0);
@@ -130,10 +133,12 @@ static void restore_port(const struct host_pci_reset *r, const struct pci_functi
 	const struct pci_function *port = pci_own_port(f);
 
 	if (r->ltr)
-		pci_change16(port, (u16)(pci_find_cap(port, PCI_CAP_EXP) + PCI_EXP_DEVICE_CONTROL2), 0, PCI_EXP_LTR);
+		pci_change16(port, (u16)(pci_find_cap(port, PCI_CAP_EXP) + PCI_EXP_DEVICE_CONTROL2),
+			     0, PCI_EXP_LTR);
 }
 
-static int start_bus_reset(struct host_pci_reset *r, const struct pci_function *f, const struct pci_function *port)
+static int start_bus_reset(struct host_pci_reset *r, const struct pci_function *f,
+			   const struct pci_function *port)
 {
 	u16 exp = pci_find_cap(port, PCI_CAP_EXP);
 	bool ltr = (pci_read(port->address, exp + PCI_EXP_CAPABILITIES, 2) & PCI_EXP_VERSION) > 1 &&
@@ -154,26 +159,32 @@ static void let_drain(const struct pci_function *f)
 
 	pci_change16(f, PCI_REG_COMMAND, 0, PCI_COMMAND_MASTER);
 	if (msix)
-		pci_change16(f, (u16)(msix + PCI_MSIX_CONTROL), 0, PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL);
+		pci_change16(f, (u16)(msix + PCI_MSIX_CONTROL), 0,
+			     PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL);
 }
 
-static int start_flr(struct host_pci_reset *r, const struct pci_function *f, u16 exp, const struct pci_reset_quirks *quirks)
+static int start_flr(struct host_pci_reset *r, const struct pci_function *f, u16 exp,
+		     const struct pci_reset_quirks *quirks)
 {
 	if (quirks->flr_as_master)
 		let_drain(f);
-	return pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), 0, PCI_EXP_START_FLR) ? go(r, READY, quirks->flr_ms) :
-	       go_back(r, f, AWAY);
+	return pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), 0, PCI_EXP_START_FLR)
+		       ? go(r, READY, quirks->flr_ms)
+		       : go_back(r, f, AWAY);
 }
 
 /* Begins the reset that it has. */
 static int start_reset(struct host_pci_reset *r, const struct pci_function *f)
 {
 	const struct pci_reset_quirks quirks = pci_reset_quirks(&f->id);
-	u16 exp = quirks.flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_EXP), af = quirks.flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_AF);
+	u16 exp = quirks.flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_EXP),
+	    af = quirks.flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_AF);
 	u16 pm = quirks.d3_keeps ? 0 : pci_find_cap(f, PCI_CAP_PM);
-	bool flr = exp && (quirks.flr_unsaid || pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR);
+	bool flr = exp && (quirks.flr_unsaid ||
+			   pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR);
 	bool af_flr = af && pci_read(f->address, (u16)(af + PCI_AF_CAPABILITIES), 1) & PCI_AF_FLR;
-	bool d3 = pm && !(pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET);
+	bool d3 =
+		pm && !(pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET);
 
 	if (!answers(f))
 		return go_back(r, f, AWAY);
@@ -184,8 +195,9 @@ static int start_reset(struct host_pci_reset *r, const struct pci_function *f)
 		return go(r, READY, quirks.flr_ms);
 	}
 	if (d3)
-		return pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE) ? go(r, D3, D3_MS) :
-		       go_back(r, f, AWAY);
+		return pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE)
+			       ? go(r, D3, D3_MS)
+			       : go_back(r, f, AWAY);
 	if (!quirks.bus_hangs && pci_own_port(f))
 		return start_bus_reset(r, f, pci_own_port(f));
 	pci_restore(f);
@@ -212,7 +224,9 @@ static int leave_d3(struct host_pci_reset *r, const struct pci_function *f)
 {
 	u16 pm = pci_find_cap(f, PCI_CAP_PM);
 
-	return pm && pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, 0) ? go(r, READY, D3_MS) : keep_patience(r, f);
+	return pm && pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, 0)
+		       ? go(r, READY, D3_MS)
+		       : keep_patience(r, f);
 }
 
 static int wait_link(struct host_pci_reset *r, const struct pci_function *f)
@@ -238,7 +252,8 @@ static int wait_ready(struct host_pci_reset *r, const struct pci_function *f)
 	exp = pci_find_cap(f, PCI_CAP_EXP);
 	/* The link does not save power any more: the times for that are lost, which its other end has still. */
 	if (exp)
-		pci_write(f->address, exp + PCI_EXP_LINK_CONTROL, 2, r->by_bus ? r->link & ~ASPM : r->link);
+		pci_write(f->address, exp + PCI_EXP_LINK_CONTROL, 2,
+			  r->by_bus ? r->link & ~ASPM : r->link);
 	restore_port(r, f);
 	pci_restore(f);
 	if (IS_ENABLED(CONFIG_IOMMU))
@@ -288,20 +303,15 @@ int host_pci_reset_step(struct host_pci_reset *r)
 	if ((s64)(host_tsc() - r->until) < 0)
 		return -EBUSY;
 	switch (r->step) {
-	case AWAY:
-		return quieten(r, f);
-	case PENDING:
-		return wait_pending(r, f);
-	case D3:
-		return leave_d3(r, f);
+	case AWAY: return quieten(r, f);
+	case PENDING: return wait_pending(r, f);
+	case D3: return leave_d3(r, f);
 	case BUS:
-		return pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, PCI_BRIDGE_RESET, 0) ? go(r, LINK, 0) :
-		       keep_patience(r, f);
-	case LINK:
-		return wait_link(r, f);
-	case READY:
-		return wait_ready(r, f);
-	default:
-		return wait_end(r, f);
+		return pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, PCI_BRIDGE_RESET, 0)
+			       ? go(r, LINK, 0)
+			       : keep_patience(r, f);
+	case LINK: return wait_link(r, f);
+	case READY: return wait_ready(r, f);
+	default: return wait_end(r, f);
 	}
 }

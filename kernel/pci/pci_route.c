@@ -34,11 +34,13 @@ static void add_table(const struct acpi_sdt *t)
 	if (tables.count == MAX_TABLES)
 		printk_error("pci: one more table of AML than %u: not looked at", MAX_TABLES);
 	else
-		body[tables.count++] = (struct aml_span){ (const u8 *)(t + 1), t->length - sizeof(*t) };
+		body[tables.count++] =
+			(struct aml_span){ (const u8 *)(t + 1), t->length - sizeof(*t) };
 }
 
 /* The bridges above a function, the nearest first; the root that they hang from, or NULL. */
-static const struct aml_pci_root *climb(const struct pci_function *f, const struct pci_function *bridge[MAX_BRIDGES],
+static const struct aml_pci_root *climb(const struct pci_function *f,
+					const struct pci_function *bridge[MAX_BRIDGES],
 					unsigned *count)
 {
 	const struct pci_function *b = pci_bridge_of(f);
@@ -96,8 +98,8 @@ bool pci_in_any_window(u64 base, u64 size)
  * The name of the bus behind bridge[from], with which `count` of them hang from the root; from == count: the root's own. 0,
  * -ENODEV: it has none, or -ENOENT: unknown.
  */
-static int name_of(const struct aml_pci_root *root, const struct pci_function *const *bridge, unsigned count, unsigned from,
-		   struct aml_name *out)
+static int name_of(const struct aml_pci_root *root, const struct pci_function *const *bridge,
+		   unsigned count, unsigned from, struct aml_name *out)
 {
 	int err = root->path.n ? 0 : -ENOENT; /* none: a root that only facts know */
 
@@ -111,10 +113,12 @@ static int name_of(const struct aml_pci_root *root, const struct pci_function *c
 }
 
 /* What a fact says of the bus behind bridge[from], as in name_of(). */
-static const struct pci_fact *fact_of(const struct aml_pci_root *root, const struct pci_function *const *bridge, unsigned count,
+static const struct pci_fact *fact_of(const struct aml_pci_root *root,
+				      const struct pci_function *const *bridge, unsigned count,
 				      unsigned from, u8 device, u8 pin)
 {
-	struct pci_fact_key of = { root->segment, root->bus, PCI_FACT_ROUTE, .device = device, .pin = pin };
+	struct pci_fact_key of = { root->segment, root->bus, PCI_FACT_ROUTE, .device = device,
+				   .pin = pin };
 
 	if (!IS_ENABLED(CONFIG_PCI_FACTS) || !facts || count - from > PCI_FACTS_DEPTH)
 		return NULL;
@@ -124,7 +128,8 @@ static const struct pci_fact *fact_of(const struct aml_pci_root *root, const str
 }
 
 /* *fact: what it is from; NULL: the firmware's tables. */
-static int find_route(const struct pci_function *f, struct aml_pci_route *out, const struct pci_fact **fact)
+static int find_route(const struct pci_function *f, struct aml_pci_route *out,
+		      const struct pci_fact **fact)
 {
 	const struct pci_function *bridge[MAX_BRIDGES];
 	u32 interrupt = pci_read(f->address, PCI_REG_INTERRUPT, 4);
@@ -165,8 +170,9 @@ static void describe(const struct aml_pci_root *root)
 		     root->has_proximity ? numa_node_of_proximity(root->proximity) : -1,
 		     root->nr_windows ? "" : ", windows unknown");
 	for (unsigned i = 0; i < root->nr_windows; i++)
-		printk_debug("pci: root %04x:%02x: %s %#lx-%#lx", root->segment, root->bus, type[root->window[i].type],
-			     root->window[i].first, root->window[i].last);
+		printk_debug("pci: root %04x:%02x: %s %#lx-%#lx", root->segment, root->bus,
+			     type[root->window[i].type], root->window[i].first,
+			     root->window[i].last);
 }
 
 /* All that the firmware's tables say, and nothing else; returns how many roots there are beyond MAX_ROOTS. */
@@ -219,7 +225,8 @@ static struct aml_pci_root *root_of(const struct pci_fact *f)
 }
 
 /* read: the firmware's tables say the root's windows, which are then all. */
-static bool take_window(const struct aml_window *w, struct aml_pci_root *root, bool read, struct pci_facts_error *err)
+static bool take_window(const struct aml_window *w, struct aml_pci_root *root, bool read,
+			struct pci_facts_error *err)
 {
 	const struct aml_window *known = NULL; /* that to tell, of its type */
 
@@ -266,7 +273,8 @@ static bool take_facts(struct pci_facts_error *err)
 		if (!root)
 			return false;
 		err->what = "contradicts the firmware's tables";
-		if (fact->of.kind == PCI_FACT_WINDOW && !take_window(&fact->window, root, read & BIT(root - roots), err))
+		if (fact->of.kind == PCI_FACT_WINDOW &&
+		    !take_window(&fact->window, root, read & BIT(root - roots), err))
 			return false;
 		if (fact->of.kind != PCI_FACT_PROXIMITY)
 			continue;
@@ -323,8 +331,8 @@ void pci_route_facts(const struct host_module *(*module)(unsigned i))
 		if (taken)
 			printk("%s: %u facts of this machine", m->name, facts->count);
 		else if (err.here != err.expected)
-			printk_error("%s:%u: %s: %#lx here, %#lx expected: ignored", m->name, err.line, err.what, err.here,
-				     err.expected);
+			printk_error("%s:%u: %s: %#lx here, %#lx expected: ignored", m->name,
+				     err.line, err.what, err.here, err.expected);
 		else
 			printk_error("%s:%u: %s: ignored", m->name, err.line, err.what);
 		host_pages_free(facts, FACTS_PAGES);

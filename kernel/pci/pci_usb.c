@@ -13,7 +13,14 @@
 #define MAPPED KIB(64)
 #define CAPS_MAX 64
 
-enum { PROG_UHCI = 0x00, PROG_OHCI = 0x10, PROG_EHCI = 0x20, PROG_XHCI = 0x30, EHCI_PARAMS = 8, XHCI_PARAMS = 0x10 };
+enum {
+	PROG_UHCI = 0x00,
+	PROG_OHCI = 0x10,
+	PROG_EHCI = 0x20,
+	PROG_XHCI = 0x30,
+	EHCI_PARAMS = 8,
+	XHCI_PARAMS = 0x10
+};
 /* what was trapped is forgotten, no trap, the interrupt stays routed */
 enum { UHCI_LEGACY = 0xc0, UHCI_NO_SMIS = 0xaf00 };
 enum { OHCI_CONTROL = 4, OHCI_COMMAND = 8, OHCI_ENABLE = 0x10, OHCI_DISABLE = 0x14 };
@@ -49,7 +56,8 @@ static void take(const struct usb *u, u32 owner, u32 firmware)
 {
 	for (unsigned ms = 0; get(u, owner) & firmware; ms++) {
 		if (ms == HANDOFF_MS) {
-			printk_error("pci " PCI_FULL_FORMAT ": firmware keeps this USB controller: taken all the same",
+			printk_error("pci " PCI_FULL_FORMAT
+				     ": firmware keeps this USB controller: taken all the same",
 				     PCI_FULL_FORMAT_ARGS(u->f->address));
 			put(u, owner, get(u, owner) & ~firmware);
 			break;
@@ -66,7 +74,8 @@ static void take_legacy(const struct usb *u, u32 at, unsigned unit, u32 reserved
 		if ((cap & 0xff) == LEGACY) {
 			put(u, at, cap | LEGACY_OS);
 			take(u, at, LEGACY_FIRMWARE);
-			put(u, at + LEGACY_SMIS, (get(u, at + LEGACY_SMIS) & reserved) | SMI_EVENTS);
+			put(u, at + LEGACY_SMIS,
+			    (get(u, at + LEGACY_SMIS) & reserved) | SMI_EVENTS);
 			return;
 		}
 		at = u->mmio && next ? at + next : next;
@@ -82,8 +91,8 @@ void pci_take_usb(const struct pci_function *f)
 	if (kind == PROG_UHCI)
 		pci_write(f->address, UHCI_LEGACY, 2, UHCI_NO_SMIS);
 	/* The others answer in memory; one that does not cannot be in use. */
-	if (kind != PROG_UHCI && pci_read(f->address, PCI_REG_COMMAND, 2) & PCI_COMMAND_MEMORY && pci_bar_is_memory(&f->bar[0]) &&
-	    !pci_misplaced(f))
+	if (kind != PROG_UHCI && pci_read(f->address, PCI_REG_COMMAND, 2) & PCI_COMMAND_MEMORY &&
+	    pci_bar_is_memory(&f->bar[0]) && !pci_misplaced(f))
 		u.mmio = mmio_map(f->bar[0].base, u.size);
 	if (!u.mmio)
 		return;

@@ -28,8 +28,8 @@ static struct card {
 	/* its VFs among the functions */
 	unsigned first;
 	unsigned count;
-	unsigned on;           /* so many of them are; atomic */
-	unsigned coming;       /* so many are to be; 0: none */
+	unsigned on; /* so many of them are; atomic */
+	unsigned coming; /* so many are to be; 0: none */
 	/* TSC; off_at 0: they have not been on */
 	u64 coming_at;
 	u64 off_at;
@@ -55,7 +55,8 @@ static struct card *card_of_vf(unsigned index)
 const struct pci_function *pci_physical(const struct pci_function *f)
 {
 	for (unsigned i = 0; i < nr_cards; i++)
-		if (f >= pci_functions + cards[i].first && f < pci_functions + cards[i].first + cards[i].count)
+		if (f >= pci_functions + cards[i].first &&
+		    f < pci_functions + cards[i].first + cards[i].count)
 			return cards[i].pf;
 	return f;
 }
@@ -80,11 +81,15 @@ static void say_ari(const struct card *c)
 	const struct pci_function *low = c->pf, *f;
 
 	for (unsigned i = 0; c->ari && (f = pci_get(i)); i++)
-		if (pci_bridge_of(f) == pci_bridge_of(low) && f->address.devfn < low->address.devfn &&
+		if (pci_bridge_of(f) == pci_bridge_of(low) &&
+		    f->address.devfn < low->address.devfn &&
 		    pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV))
 			low = f;
 	if (low != c->pf)
-		pci_change16(low, (u16)(pci_find_extended_cap(low, PCI_EXT_CAP_SRIOV) + PCI_SRIOV_CONTROL), 0, SRIOV_ARI);
+		pci_change16(
+			low,
+			(u16)(pci_find_extended_cap(low, PCI_EXT_CAP_SRIOV) + PCI_SRIOV_CONTROL), 0,
+			SRIOV_ARI);
 }
 
 /* All but whether they are on. */
@@ -103,7 +108,8 @@ static void program(const struct card *c, unsigned count)
 			continue;
 		pci_write(f->address, reg(c, PCI_SRIOV_BAR + i * 4), 4, (u32)b->base);
 		if (pci_bar_is_64(b) && i + 1 < PCI_ROM_BAR)
-			pci_write(f->address, reg(c, PCI_SRIOV_BAR + i * 4 + 4), 4, (u32)(b->base >> 32));
+			pci_write(f->address, reg(c, PCI_SRIOV_BAR + i * 4 + 4), 4,
+				  (u32)(b->base >> 32));
 	}
 }
 
@@ -112,7 +118,8 @@ static void add(struct card *c, unsigned count)
 {
 	for (unsigned n = 0; n < count; n++) {
 		struct pci_function vf = {
-			.id = { c->pf->id.vendor, c->sriov.device, c->pf->id.class_code }, .extended = c->pf->extended,
+			.id = { c->pf->id.vendor, c->sriov.device, c->pf->id.class_code },
+			.extended = c->pf->extended,
 		};
 
 		sriov_address(&c->sriov, &c->pf->address, n, &vf.address);
@@ -148,10 +155,12 @@ static u16 find_port(const struct pci_function *f, bool *ari)
  * Why the last of so many VFs is not reached; port: they are below one, all of whose buses are its one device's (9.2.1.2); few: it
  * passes on functions 0 to 7 alone. NULL: it is.
  */
-static const char *beyond(const struct sriov *s, const struct pci_function *f, unsigned count, bool port, bool few)
+static const char *beyond(const struct sriov *s, const struct pci_function *f, unsigned count,
+			  bool port, bool few)
 {
 	u8 bus = f->address.bus;
-	const char *why = sriov_unfit(s, &f->address, count, port ? pci_bridge_of(f)->subordinate_bus : bus);
+	const char *why =
+		sriov_unfit(s, &f->address, count, port ? pci_bridge_of(f)->subordinate_bus : bus);
 	struct pci_address at;
 	const struct pci_function *g;
 
@@ -186,8 +195,10 @@ static const char *begin(struct card *c, unsigned count)
 	why = sriov_read(&reader, write_config, at, &c->sriov);
 	for (unsigned n = count; !why && n; n--)
 		why = beyond(&c->sriov, f, n, port, port && !c->ari);
-	why = why ? why : count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count) ?
-	      "the machine has more functions than fit" : pci_vf_place(f, &c->sriov, count);
+	why = why ? why
+	      : count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count)
+		      ? "the machine has more functions than fit"
+		      : pci_vf_place(f, &c->sriov, count);
 	if (!why)
 		add(c, count);
 	return why;
@@ -231,7 +242,8 @@ bool host_sriov_text(unsigned index, char *text, size_t size)
 	if (!at)
 		return false;
 	if (c) {
-		snprintf(text, size, "%u of %u virtual functions are on", __atomic_load_n(&c->on, __ATOMIC_ACQUIRE), c->count);
+		snprintf(text, size, "%u of %u virtual functions are on",
+			 __atomic_load_n(&c->on, __ATOMIC_ACQUIRE), c->count);
 		return true;
 	}
 	why = sriov_read(&reader, NULL, at, &s);
@@ -242,7 +254,8 @@ bool host_sriov_text(unsigned index, char *text, size_t size)
 	while (!why && fit < s.total && !(why = beyond(&s, f, fit + 1, port, port && !ari)))
 		fit++;
 	if (fit)
-		snprintf(text, size, "up to %u virtual functions, if there is room for their registers", fit);
+		snprintf(text, size,
+			 "up to %u virtual functions, if there is room for their registers", fit);
 	else
 		snprintf(text, size, "no virtual functions: %s", why);
 	return true;
@@ -276,7 +289,8 @@ static bool in_place(const struct card *c, unsigned count)
 	for (unsigned n = 0; n < count; n++) {
 		struct sriov now = { .offset = (u16)where, .stride = (u16)(where >> 16) };
 
-		if (!sriov_address(&now, &c->pf->address, n, &at) || !pci_same_address(&at, &pci_get(c->first + n)->address))
+		if (!sriov_address(&now, &c->pf->address, n, &at) ||
+		    !pci_same_address(&at, &pci_get(c->first + n)->address))
 			return false;
 	}
 	return true;
@@ -303,7 +317,8 @@ static int switch_on(struct card *c, unsigned count)
 /* It may ask for more time, for which it reads as ones (2.3.1, Configuration Request Retry); it is quiet, or does not get so. */
 static bool has_come(const struct pci_function *vf)
 {
-	return pci_read(vf->address, PCI_REG_COMMAND, 4) != ~0u && pci_still(vf) && !pci_pending(vf);
+	return pci_read(vf->address, PCI_REG_COMMAND, 4) != ~0u && pci_still(vf) &&
+	       !pci_pending(vf);
 }
 
 /* All have the same second. */

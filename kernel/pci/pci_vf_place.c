@@ -5,7 +5,8 @@
 #include "kernel/pci/sriov.h"
 
 /* May its VFs' BAR i, `size` bytes of all together, lie there? */
-static bool fits(const struct pci_function *pf, const struct sriov *s, unsigned i, u64 base, u64 size)
+static bool fits(const struct pci_function *pf, const struct sriov *s, unsigned i, u64 base,
+		 u64 size)
 {
 	const struct pci_bar *b = &s->bar[i];
 	struct pci_function all = { .address = pf->address, .bar[0] = { base, size, b->flags } };
@@ -29,11 +30,14 @@ static bool find_room(const struct pci_function *pf, struct sriov *s, unsigned i
 		for (unsigned k = 0; k < PCI_ROM_BAR; k++) {
 			const struct pci_bar *other = &f->bar[k];
 			u64 above = ALIGN_UP(other->base + other->size, b->size);
-			u64 below = other->base > size ? ALIGN_DOWN(other->base - size, b->size) : 0;
+			u64 below =
+				other->base > size ? ALIGN_DOWN(other->base - size, b->size) : 0;
 
 			if (!pci_bar_is_memory(other))
 				continue;
-			b->base = fits(pf, s, i, above, size) ? above : fits(pf, s, i, below, size) ? below : 0;
+			b->base = fits(pf, s, i, above, size)   ? above
+				  : fits(pf, s, i, below, size) ? below
+								: 0;
 			if (b->base)
 				return true;
 		}

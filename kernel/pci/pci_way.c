@@ -9,10 +9,12 @@
 
 void host_pci_open_way(unsigned index)
 {
-	for (const struct pci_function *b = pci_bridge_of(pci_get(index)); b; b = pci_bridge_of(b)) {
+	for (const struct pci_function *b = pci_bridge_of(pci_get(index)); b;
+	     b = pci_bridge_of(b)) {
 		if (pci_read(b->address, PCI_REG_COMMAND, 2) & PCI_COMMAND_MASTER)
 			continue;
 		pci_change16(b, PCI_REG_COMMAND, 0, PCI_COMMAND_MASTER);
-		printk("pci " PCI_FULL_FORMAT ": bus mastering on, for what a VM has behind it", PCI_FULL_FORMAT_ARGS(b->address));
+		printk("pci " PCI_FULL_FORMAT ": bus mastering on, for what a VM has behind it",
+		       PCI_FULL_FORMAT_ARGS(b->address));
 	}
 }

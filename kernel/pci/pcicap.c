@@ -23,7 +23,8 @@ typedef bool (*cap_fn)(void *ctx, const struct pci_cap *cap);
 /* One of the two lists. */
 static const char *walk(const struct pcicap_reader *r, bool extended, cap_fn fn, void *ctx)
 {
-	u16 first = extended ? PCI_STANDARD_END : PCI_HEADER_END, end = extended ? PCI_EXTENDED_END : PCI_STANDARD_END;
+	u16 first = extended ? PCI_STANDARD_END : PCI_HEADER_END,
+	    end = extended ? PCI_EXTENDED_END : PCI_STANDARD_END;
 	struct visited v = { 0 };
 	u16 at = PCI_STANDARD_END;
 
@@ -37,16 +38,19 @@ static const char *walk(const struct pcicap_reader *r, bool extended, cap_fn fn,
 		u32 head;
 
 		if (at < first || at >= end)
-			return extended ? "an extended capability pointer leads out of the list's space" :
-					  "a capability pointer leads out of the list's space";
+			return extended
+				       ? "an extended capability pointer leads out of the list's space"
+				       : "a capability pointer leads out of the list's space";
 		if (!visit(&v, at))
-			return extended ? "the extended capability list loops" : "the capability list loops";
+			return extended ? "the extended capability list loops"
+					: "the capability list loops";
 		head = r->read32(r->ctx, at);
 		/* No extended capabilities: all zeros, or no extended space at all (PCI Express 7.6.1). */
 		if (at == PCI_STANDARD_END && (head == 0 || head == 0xffffffff))
 			return NULL;
 		if (head == 0xffffffff)
-			return extended ? "an extended capability does not answer" : "a capability does not answer";
+			return extended ? "an extended capability does not answer"
+					: "a capability does not answer";
 		cap.id = extended ? head & 0xffff : head & 0xff;
 		/* ID 0 is a place holder that an extended list may start with. */
 		if ((cap.id || !extended) && !fn(ctx, &cap))
@@ -72,7 +76,8 @@ static bool collect_one(void *ctx, const struct pci_cap *cap)
 	return true;
 }
 
-unsigned pcicap_walk(const struct pcicap_reader *r, struct pci_cap *cap, unsigned max, const char **problem)
+unsigned pcicap_walk(const struct pcicap_reader *r, struct pci_cap *cap, unsigned max,
+		     const char **problem)
 {
 	struct collect c = { cap, 0, max };
 	const char *standard = walk(r, false, collect_one, &c), *extended = NULL;

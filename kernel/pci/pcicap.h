@@ -21,7 +21,8 @@ struct pcicap_reader {
  * order; returns how many there are. *problem (may be NULL): NULL, or why a
  * list was cut.
  */
-unsigned pcicap_walk(const struct pcicap_reader *reader, struct pci_cap *cap, unsigned max, const char **problem);
+unsigned pcicap_walk(const struct pcicap_reader *reader, struct pci_cap *cap, unsigned max,
+		     const char **problem);
 
 /* Offset of a capability, or 0. */
 u16 pcicap_find(const struct pcicap_reader *reader, u16 id, bool extended);

@@ -25,7 +25,8 @@ static u64 size_of(u64 mask)
 	return mask & -mask;
 }
 
-unsigned pciinfo_bar(const struct pcicap_reader *r, write_fn write32, u16 at, bool last, struct pci_bar *bar)
+unsigned pciinfo_bar(const struct pcicap_reader *r, write_fn write32, u16 at, bool last,
+		     struct pci_bar *bar)
 {
 	u32 low = get(r, at);
 	u64 address_bits = ~PCI_BAR_FLAGS(low);
@@ -55,20 +56,24 @@ static void read_rom(const struct pcicap_reader *r, write_fn write32, u16 at, st
 		bar->size = size_of(mask_of(r, write32, at, ~PCI_ROM_FLAGS) & ~PCI_ROM_FLAGS);
 }
 
-void pciinfo_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 offset, u32 value), u8 header_type, u32 class_code,
-		  struct pci_bar bar[PCI_BARS])
+void pciinfo_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 offset, u32 value),
+		  u8 header_type, u32 class_code, struct pci_bar bar[PCI_BARS])
 {
-	unsigned count = header_type == PCI_HEADER_FUNCTION ? 6 : header_type == PCI_HEADER_BRIDGE ? 2 : 0;
+	unsigned count = header_type == PCI_HEADER_FUNCTION ? 6
+			 : header_type == PCI_HEADER_BRIDGE ? 2
+							    : 0;
 	/* status bits are cleared by writing ones */
 	u32 command = get(r, PCI_REG_COMMAND) & 0xffff;
 	write_fn write32 = class_code >> 8 == PCI_CLASS_HOST_BRIDGE ? NULL : write;
 
 	if (write32)
-		write32(r->ctx, PCI_REG_COMMAND, command & ~(u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY));
+		write32(r->ctx, PCI_REG_COMMAND,
+			command & ~(u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY));
 	for (unsigned i = 0; i < count;)
 		i += pciinfo_bar(r, write32, (u16)(PCI_REG_BAR + 4 * i), i == count - 1, &bar[i]);
 	if (count)
-		read_rom(r, write32, header_type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM, &bar[PCI_ROM_BAR]);
+		read_rom(r, write32, header_type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM,
+			 &bar[PCI_ROM_BAR]);
 	if (write32)
 		write32(r->ctx, PCI_REG_COMMAND, command);
 }
@@ -80,20 +85,14 @@ static void read_standard(const struct pcicap_reader *r, u16 id, u16 at, struct 
 		out->pm = true;
 		out->pm_reset = !(get(r, at + PCI_PM_CONTROL) & PCI_PM_NO_SOFT_RESET);
 		break;
-	case PCI_CAP_MSI:
-		out->msi = 1u << MIN(PCI_MSI_CAPABLE(get(r, at) >> 16), 5u);
-		break;
-	case PCI_CAP_MSIX:
-		out->msix = (get(r, at) >> 16 & PCI_MSIX_SIZE) + 1;
-		break;
+	case PCI_CAP_MSI: out->msi = 1u << MIN(PCI_MSI_CAPABLE(get(r, at) >> 16), 5u); break;
+	case PCI_CAP_MSIX: out->msix = (get(r, at) >> 16 & PCI_MSIX_SIZE) + 1; break;
 	case PCI_CAP_EXP:
 		out->pcie = true;
 		out->type = (u8)PCI_EXP_TYPE(get(r, at) >> 16);
 		out->flr = out->flr || get(r, at + PCI_EXP_DEVICE) & PCI_EXP_FLR;
 		break;
-	case PCI_CAP_AF:
-		out->flr = out->flr || get(r, at) >> 24 & PCI_AF_FLR;
-		break;
+	case PCI_CAP_AF: out->flr = out->flr || get(r, at) >> 24 & PCI_AF_FLR; break;
 	}
 }
 
@@ -105,7 +104,9 @@ static void read_extended(const struct pcicap_reader *r, u16 id, u16 at, struct 
 	out->pasid = out->pasid || id == PCI_EXT_CAP_PASID;
 	if (id == PCI_EXT_CAP_SRIOV) {
 		out->vfs = get(r, at + PCI_SRIOV_VFS) >> 16;
-		out->vfs_on = get(r, at + PCI_SRIOV_CONTROL) & PCI_SRIOV_ENABLE ? get(r, at + PCI_SRIOV_NUM_VFS) & 0xffff : 0;
+		out->vfs_on = get(r, at + PCI_SRIOV_CONTROL) & PCI_SRIOV_ENABLE
+				      ? get(r, at + PCI_SRIOV_NUM_VFS) & 0xffff
+				      : 0;
 	}
 }
 

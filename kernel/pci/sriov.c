@@ -13,7 +13,8 @@ static u32 get(const struct pcicap_reader *r, const struct sriov *s, unsigned of
 }
 
 /* Each VF has a page of its own at least, or one VM's registers would lie in another's page. */
-static const char *read_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 offset, u32 value), struct sriov *s)
+static const char *read_bars(const struct pcicap_reader *r,
+			     void (*write)(void *ctx, u16 offset, u32 value), struct sriov *s)
 {
 	for (unsigned i = 0; i < PCI_ROM_BAR;) {
 		struct pci_bar *b = &s->bar[i];
@@ -30,7 +31,8 @@ static const char *read_bars(const struct pcicap_reader *r, void (*write)(void *
 	return NULL;
 }
 
-const char *sriov_read(const struct pcicap_reader *r, void (*write)(void *ctx, u16 offset, u32 value), u16 at, struct sriov *out)
+const char *sriov_read(const struct pcicap_reader *r,
+		       void (*write)(void *ctx, u16 offset, u32 value), u16 at, struct sriov *out)
 {
 	u32 vfs, where;
 
@@ -53,7 +55,8 @@ const char *sriov_read(const struct pcicap_reader *r, void (*write)(void *ctx, u
 	return read_bars(r, write, out);
 }
 
-bool sriov_address(const struct sriov *s, const struct pci_address *pf, unsigned n, struct pci_address *out)
+bool sriov_address(const struct sriov *s, const struct pci_address *pf, unsigned n,
+		   struct pci_address *out)
 {
 	u64 id = ((u64)pf->bus << 8 | pf->devfn) + s->offset + (u64)n * s->stride;
 
@@ -61,7 +64,8 @@ bool sriov_address(const struct sriov *s, const struct pci_address *pf, unsigned
 	return id <= 0xffff;
 }
 
-const char *sriov_unfit(const struct sriov *s, const struct pci_address *pf, unsigned count, u8 last_bus)
+const char *sriov_unfit(const struct sriov *s, const struct pci_address *pf, unsigned count,
+			u8 last_bus)
 {
 	struct pci_address last;
 
@@ -74,7 +78,8 @@ const char *sriov_unfit(const struct sriov *s, const struct pci_address *pf, uns
 	if (!sriov_address(s, pf, count - 1, &last) || last.bus > last_bus)
 		return "its virtual functions need bus numbers that the bridge above it does not have: more in the setup (SR-IOV)";
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
-		if (s->bar[i].base + (s->bar[i].size ? s->bar[i].size * count - 1 : 0) < s->bar[i].base ||
+		if (s->bar[i].base + (s->bar[i].size ? s->bar[i].size * count - 1 : 0) <
+			    s->bar[i].base ||
 		    s->bar[i].size > BIT(48) / count)
 			return "the BARs of its virtual functions end beyond the address space";
 	return NULL;

@@ -48,11 +48,13 @@ static bool try_reference(struct tsc_reference candidate)
 
 static void measure_coarse(void)
 {
-	if (hpet_present() && try_reference((struct tsc_reference){ "HPET", FS_PER_KILOSECOND / hpet_period_fs(),
-								     hpet_mask(), hpet_read }))
+	if (hpet_present() &&
+	    try_reference((struct tsc_reference){ "HPET", FS_PER_KILOSECOND / hpet_period_fs(),
+						  hpet_mask(), hpet_read }))
 		return;
 	if (pmtimer_present())
-		try_reference((struct tsc_reference){ "ACPI PM timer", PMTIMER_HZ * 1000ull, pmtimer_mask(), pmtimer_read });
+		try_reference((struct tsc_reference){ "ACPI PM timer", PMTIMER_HZ * 1000ull,
+						      pmtimer_mask(), pmtimer_read });
 }
 
 static void set_rate(u64 hz)
@@ -88,16 +90,17 @@ static bool measure_fine(u64 enumerated, struct tsc_rate *fine)
 
 void clock_refine(void)
 {
-	const char *kind = cpu_features.invariant_tsc ? "invariant" :
-			   cpu_features.tcg	      ? "constant under TCG" :
-							"not invariant";
+	const char *kind = cpu_features.invariant_tsc ? "invariant"
+			   : cpu_features.tcg         ? "constant under TCG"
+						      : "not invariant";
 	u64 enumerated = tsc_enumerated_hz(), chosen;
 	struct tsc_rate fine = { 0 };
 	char error[TSC_ERROR_TEXT];
 	bool exact;
 
 	if (ref.read && !measure_fine(enumerated, &fine)) {
-		printk_error("TSC: no rate fits all readings of the %s: one is not steady", ref.name);
+		printk_error("TSC: no rate fits all readings of the %s: one is not steady",
+			     ref.name);
 		fine = coarse;
 	}
 	chosen = tsc_choose_hz(enumerated, &fine);
@@ -105,10 +108,11 @@ void clock_refine(void)
 	set_rate(chosen);
 	if (IS_ENABLED(CONFIG_BOOT_LOG) && enumerated && fine.hz) {
 		tsc_error_say(tsc_rate_error_ppb(enumerated, &fine), "more", "less", error);
-		printk("TSC: CPUID 15h says %lu Hz, %s than the %s, +-%lu ppb%s", enumerated, error, ref.name, fine.bound_ppb,
-		       exact ? "" : ": not believed");
+		printk("TSC: CPUID 15h says %lu Hz, %s than the %s, +-%lu ppb%s", enumerated, error,
+		       ref.name, fine.bound_ppb, exact ? "" : ": not believed");
 	}
-	printk("TSC %lu Hz by %s, +-%lu ppb, %s", tsc_hz, exact ? "CPUID 15h" : ref.name, exact ? 0 : fine.bound_ppb, kind);
+	printk("TSC %lu Hz by %s, +-%lu ppb, %s", tsc_hz, exact ? "CPUID 15h" : ref.name,
+	       exact ? 0 : fine.bound_ppb, kind);
 }
 
 void clock_report(void)
@@ -117,11 +121,12 @@ void clock_report(void)
 	u64 ticks = rdtsc() - boot_tsc;
 	char error[TSC_ERROR_TEXT];
 
-	if (!IS_ENABLED(CONFIG_BOOT_LOG) || !ref.read || !tsc_measure(&ref, &start, tsc_hz, FINE_PPB, CHECK_MS, &all))
+	if (!IS_ENABLED(CONFIG_BOOT_LOG) || !ref.read ||
+	    !tsc_measure(&ref, &start, tsc_hz, FINE_PPB, CHECK_MS, &all))
 		return;
 	tsc_error_say(tsc_rate_error_ppb(tsc_hz, &all), "slow", "fast", error);
-	printk("clock: %lu.%03lu s since boot, %s by the %s, +-%lu ppb", ticks / tsc_hz, ticks % tsc_hz * 1000 / tsc_hz, error,
-	       ref.name, all.bound_ppb);
+	printk("clock: %lu.%03lu s since boot, %s by the %s, +-%lu ppb", ticks / tsc_hz,
+	       ticks % tsc_hz * 1000 / tsc_hz, error, ref.name, all.bound_ppb);
 }
 
 u64 host_tsc_khz(void)

@@ -10,5 +10,6 @@ u64 host_reference_ns(void)
 	u64 ticks = hpet_present() ? hpet_read() : 0;
 
 	/* ticks * period does not fit after 5 hours */
-	return ticks / FS_PER_NS * hpet_period_fs() + ticks % FS_PER_NS * hpet_period_fs() / FS_PER_NS;
+	return ticks / FS_PER_NS * hpet_period_fs() +
+	       ticks % FS_PER_NS * hpet_period_fs() / FS_PER_NS;
 }

@@ -41,7 +41,8 @@ static inline int functions_read(struct functions *f, const char *path)
 	while (f->of && f->count < MAX_FUNCTIONS && fgets(line, sizeof(line), file)) {
 		struct function *s = &f->of[f->count];
 
-		if (sscanf(line, "%" SCNx64 " %c %47s", &s->address, &type, s->name) == 3 && strchr("tT", type))
+		if (sscanf(line, "%" SCNx64 " %c %47s", &s->address, &type, s->name) == 3 &&
+		    strchr("tT", type))
 			f->count++;
 	}
 	fclose(file);
@@ -54,7 +55,8 @@ static inline int functions_read(struct functions *f, const char *path)
 }
 
 /* Of those from low to before high the last that begins at or before the address; -1: none. */
-static inline int functions_find(const struct functions *f, uint64_t address, unsigned low, unsigned high)
+static inline int functions_find(const struct functions *f, uint64_t address, unsigned low,
+				 unsigned high)
 {
 	unsigned first = low;
 

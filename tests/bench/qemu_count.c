@@ -46,8 +46,9 @@ struct u64_entry {
 };
 enum { OP_ADD = 0 };        /* QEMU_PLUGIN_INLINE_ADD_U64 */
 
-extern void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op,
-								 struct u64_entry entry, uint64_t imm);
+extern void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn,
+								int op, struct u64_entry entry,
+								uint64_t imm);
 extern struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
 extern uint64_t qemu_plugin_u64_sum(struct u64_entry entry);
 
@@ -99,12 +100,12 @@ static unsigned nr_at;
 static uint64_t interrupt[MAX_INTERRUPTS];
 static unsigned nr_interrupts;
 static uint64_t image_lo, image_hi;
-static uint64_t vmrun_at;           /* where the last VMRUN was found: behind it the host goes on */
+static uint64_t vmrun_at; /* where the last VMRUN was found: behind it the host goes on */
 static bool in_guest;
 /* all instructions when the guest was entered; the guest's before that */
 static uint64_t entered, guest;
 static bool messages_wanted;
-static uint64_t device;             /* an entry of the guest's */
+static uint64_t device; /* an entry of the guest's */
 /* WRMSRs of the ICR and RDMSRs of machine-check registers, by guests */
 static uint64_t messages, mc_reads;
 /* device_entered: 0, or all instructions then */
@@ -124,7 +125,7 @@ static struct {
 	uint64_t nr;
 	uint64_t injected;
 } stats;
-static char *reason[MAX_REASONS];   /* the names of those nr */
+static char *reason[MAX_REASONS]; /* the names of those nr */
 static uint64_t by_reason[MAX_REASONS];
 static uint64_t telemetry, injected;
 static struct byte_array *bytes;
@@ -132,11 +133,11 @@ static struct qemu_plugin_scoreboard *score;
 static unsigned cpus; /* 0: one, counted inline */
 static bool events;
 static uint64_t by_cpu[MAX_CPUS][FUNCTIONS];
-static uint64_t at_rep[MAX_CPUS];   /* the string instruction that a CPU is at, or 0 */
+static uint64_t at_rep[MAX_CPUS]; /* the string instruction that a CPU is at, or 0 */
 static uint64_t repeats;
 static bool by_function_wanted;
-static uint64_t *by_function;       /* with several CPUs */
-static unsigned from;               /* a marker that is waited for */
+static uint64_t *by_function; /* with several CPUs */
+static unsigned from; /* a marker that is waited for */
 static uint64_t plugin;
 static FILE *out;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -167,8 +168,8 @@ static uint64_t function(unsigned i)
 static void print_counters(const char *what, uint64_t value)
 {
 	pthread_mutex_lock(&lock);
-	fprintf(out, "%s %#" PRIx64 " total %" PRIu64 " image %" PRIu64 " vmruns %" PRIu64, what, value, sum(TOTAL), sum(IMAGE),
-		sum(VMRUNS));
+	fprintf(out, "%s %#" PRIx64 " total %" PRIu64 " image %" PRIu64 " vmruns %" PRIu64, what,
+		value, sum(TOTAL), sum(IMAGE), sum(VMRUNS));
 	fprintf(out, " interrupts %" PRIu64, sum(INTERRUPTS));
 	if (!cpus)
 		fprintf(out, " guest %" PRIu64, guest + (in_guest ? sum(TOTAL) - entered : 0));
@@ -180,11 +181,13 @@ static void print_counters(const char *what, uint64_t value)
 	if (messages_wanted)
 		fprintf(out, " messages %" PRIu64 " mc-reads %" PRIu64, messages, mc_reads);
 	if (device)
-		fprintf(out, " device-instructions %" PRIu64 " device-ends %" PRIu64, device_instructions, device_ends);
+		fprintf(out, " device-instructions %" PRIu64 " device-ends %" PRIu64,
+			device_instructions, device_ends);
 	if (cpus)
 		fprintf(out, " repeats %" PRIu64, repeats);
 	for (unsigned i = 0; i < cpus; i++)
-		fprintf(out, " total%u %" PRIu64 " vmruns%u %" PRIu64, i, by_cpu[i][TOTAL], i, by_cpu[i][VMRUNS]);
+		fprintf(out, " total%u %" PRIu64 " vmruns%u %" PRIu64, i, by_cpu[i][TOTAL], i,
+			by_cpu[i][VMRUNS]);
 	fputc('\n', out);
 	for (unsigned i = 0; (!cpus || by_function) && i < functions.count; i++) {
 		uint64_t n = in_device ? in_device[i].counted : function(i);
@@ -290,7 +293,8 @@ static void rdmsr_executed(unsigned vcpu, void *data)
 
 	(void)vcpu;
 	(void)data;
-	mc_reads += (msr >= MSR_MCG_CAP && msr <= MSR_MCG_CTL) || (msr >= MSR_MC_FIRST && msr <= MSR_MC_LAST);
+	mc_reads += (msr >= MSR_MCG_CAP && msr <= MSR_MCG_CTL) ||
+		    (msr >= MSR_MC_FIRST && msr <= MSR_MC_LAST);
 }
 
 static void wrmsr_executed(unsigned vcpu, void *data)
@@ -352,9 +356,11 @@ static void function_executed(unsigned vcpu, void *data)
 static void count(struct qemu_plugin_insn *insn, unsigned index)
 {
 	if (!cpus)
-		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, OP_ADD, counter(index), 1);
+		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, OP_ADD, counter(index),
+								    1);
 	else if (index < FUNCTIONS)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, executed, FLAGS_NO_REGS, (void *)(uintptr_t)index);
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, executed, FLAGS_NO_REGS,
+						       (void *)(uintptr_t)index);
 	else if (by_function)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, function_executed, FLAGS_NO_REGS,
 						       (void *)(uintptr_t)(index - FUNCTIONS));
@@ -385,9 +391,11 @@ static void count_one(struct qemu_plugin_insn *insn, uint64_t address, const uin
 	if (!cpus)
 		count(insn, TOTAL);
 	else if (is_rep_string(byte))
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, rep_executed, FLAGS_NO_REGS, (void *)(uintptr_t)address);
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, rep_executed, FLAGS_NO_REGS,
+						       (void *)(uintptr_t)address);
 	else
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, total_executed, FLAGS_NO_REGS, (void *)(uintptr_t)TOTAL);
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, total_executed, FLAGS_NO_REGS,
+						       (void *)(uintptr_t)TOTAL);
 }
 
 static void begin(uint64_t id);
@@ -417,7 +425,8 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		qemu_plugin_insn_data(insn, byte, sizeof(byte));
 		if (from) {
 			if (is_marker(byte) && byte[3] == from)
-				qemu_plugin_register_vcpu_insn_exec_cb(insn, begin_executed, FLAGS_NO_REGS, NULL);
+				qemu_plugin_register_vcpu_insn_exec_cb(insn, begin_executed,
+								       FLAGS_NO_REGS, NULL);
 			continue;
 		}
 		if (!events)
@@ -428,35 +437,43 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 			count(insn, IMAGE);
 			if (f >= 0)
 				count(insn, FUNCTIONS + (unsigned)f);
-		} else if (!events && functions.count > nr_image_functions && address >= KERNEL_HALF) {
-			int f = functions_find(&functions, address, nr_image_functions, functions.count);
+		} else if (!events && functions.count > nr_image_functions &&
+			   address >= KERNEL_HALF) {
+			int f = functions_find(&functions, address, nr_image_functions,
+					       functions.count);
 
 			if (f >= 0)
 				count(insn, FUNCTIONS + (unsigned)f);
 		}
 		if ((messages_wanted || device) && !in_image && is_wrmsr(byte))
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, wrmsr_executed, FLAGS_READ_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, wrmsr_executed,
+							       FLAGS_READ_REGS, NULL);
 		if (messages_wanted && !in_image && is_rdmsr(byte))
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, rdmsr_executed, FLAGS_READ_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, rdmsr_executed,
+							       FLAGS_READ_REGS, NULL);
 		if (device && device == address)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, device_interrupts, FLAGS_NO_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, device_interrupts,
+							       FLAGS_NO_REGS, NULL);
 		for (unsigned a = 0; a < nr_interrupts; a++)
 			if (interrupt[a] == address)
 				count(insn, INTERRUPTS);
 		if (!cpus && vmrun_at && address == vmrun_at + VMRUN_LENGTH)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, left_guest, FLAGS_NO_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, left_guest, FLAGS_NO_REGS,
+							       NULL);
 		if (is_vmrun(byte)) {
 			count(insn, VMRUNS);
 			vmrun_at = address;
 			if (!cpus || stats.pointer)
-				qemu_plugin_register_vcpu_insn_exec_cb(insn, vmrun_executed, FLAGS_NO_REGS, NULL);
+				qemu_plugin_register_vcpu_insn_exec_cb(insn, vmrun_executed,
+								       FLAGS_NO_REGS, NULL);
 		}
 		if (is_marker(byte))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, marker_executed, FLAGS_NO_REGS,
 							       (void *)(uintptr_t)byte[3]);
 		for (uintptr_t a = 0; a < nr_at; a++)
 			if (at[a] == address)
-				qemu_plugin_register_vcpu_insn_exec_cb(insn, address_executed, FLAGS_NO_REGS, (void *)a);
+				qemu_plugin_register_vcpu_insn_exec_cb(insn, address_executed,
+								       FLAGS_NO_REGS, (void *)a);
 	}
 }
 
@@ -512,8 +529,13 @@ static int argument(const char *name, const char *value)
 	} else if (!strcmp(name, "interrupt") && nr_interrupts < MAX_INTERRUPTS) {
 		interrupt[nr_interrupts++] = strtoull(value, NULL, 0);
 	} else if (!strcmp(name, "stats")) {
-		return sscanf(value, "%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64, &stats.pointer,
-			      &stats.to_vcpus, &stats.to_stats, &stats.next, &stats.nr, &stats.injected) == 6 ? 0 : -1;
+		return sscanf(value,
+			      "%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64
+			      ":%" SCNx64,
+			      &stats.pointer, &stats.to_vcpus, &stats.to_stats, &stats.next,
+			      &stats.nr, &stats.injected) == 6
+			       ? 0
+			       : -1;
 	} else if (!strcmp(name, "messages")) {
 		messages_wanted = true;
 	} else if (!strcmp(name, "device")) {

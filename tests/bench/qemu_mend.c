@@ -43,7 +43,8 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 
 		for (unsigned e = 0; e < nr_entries; e++)
 			if (entry[e] == qemu_plugin_insn_vaddr(insn))
-				qemu_plugin_register_vcpu_insn_exec_cb(insn, entered, FLAGS_NO_REGS, NULL);
+				qemu_plugin_register_vcpu_insn_exec_cb(insn, entered, FLAGS_NO_REGS,
+								       NULL);
 	}
 }
 
@@ -51,7 +52,8 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 static bool find_exception_index(const uint8_t *code)
 {
 	for (unsigned i = 0; i + 10 <= LOOK_AT; i++)
-		if (code[i] == 0xc7 && code[i + 1] == 0x87 && !memcmp(code + i + 6, "\xff\xff\xff\xff", 4)) {
+		if (code[i] == 0xc7 && code[i + 1] == 0x87 &&
+		    !memcmp(code + i + 6, "\xff\xff\xff\xff", 4)) {
 			memcpy(&exception_index, code + i + 2, sizeof(exception_index));
 			return true;
 		}

@@ -40,12 +40,14 @@ extern struct reg_array *qemu_plugin_get_registers(void);
 extern int qemu_plugin_read_register(void *handle, struct byte_array *value);
 extern void qemu_plugin_register_vcpu_init_cb(uint64_t id, void (*cb)(uint64_t id, unsigned vcpu));
 extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
-					      void (*cb)(unsigned vcpu, uint32_t info, uint64_t address, void *data), int flags,
-					      int rw, void *data);
+					     void (*cb)(unsigned vcpu, uint32_t info,
+							uint64_t address, void *data),
+					     int flags, int rw, void *data);
 
 /* As an instruction encodes them, and two more. */
-static const char *const reg_name[] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8",
-					"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "cr3", "cr4" };
+static const char *const reg_name[] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+					"rsi", "rdi", "r8",  "r9",  "r10", "r11",
+					"r12", "r13", "r14", "r15", "cr3", "cr4" };
 enum { RAX = 0, CR3 = 16, CR4, REGS };
 static void *reg[REGS];
 
@@ -89,15 +91,19 @@ uint64_t tlb_read(uint64_t address)
 
 static void print_counters(const char *what, uint64_t value)
 {
-	fprintf(out, "%s %#" PRIx64 " accesses %" PRIu64 " not-mapped %" PRIu64, what, value, accesses, not_mapped);
+	fprintf(out, "%s %#" PRIx64 " accesses %" PRIu64 " not-mapped %" PRIu64, what, value,
+		accesses, not_mapped);
 	for (unsigned i = 0; i < models; i++)
-		fprintf(out, " %s.l1-misses %" PRIu64 " %s.walks %" PRIu64 " %s.references %" PRIu64 " %s.cached %" PRIu64,
-			model_name[i], model[i].l1_misses, model_name[i], model[i].walks, model_name[i], model[i].references,
-			model_name[i], model[i].cached_references);
+		fprintf(out,
+			" %s.l1-misses %" PRIu64 " %s.walks %" PRIu64 " %s.references %" PRIu64
+			" %s.cached %" PRIu64,
+			model_name[i], model[i].l1_misses, model_name[i], model[i].walks,
+			model_name[i], model[i].references, model_name[i],
+			model[i].cached_references);
 	for (unsigned g = 0; g < PAGE_SIZES; g++)
 		for (unsigned h = 0; h <= PAGE_SIZES; h++)
-			fprintf(out, " %s/%s %" PRIu64, model_name[1 + g], h < PAGE_SIZES ? model_name[1 + h] : "-",
-				model[0].leaves[g][h]);
+			fprintf(out, " %s/%s %" PRIu64, model_name[1 + g],
+				h < PAGE_SIZES ? model_name[1 + h] : "-", model[0].leaves[g][h]);
 	fputc('\n', out);
 	fflush(out);
 }
@@ -240,10 +246,12 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 
 		qemu_plugin_insn_data(insn, byte, sizeof(byte));
 		if (vmrun_at && address == vmrun_at + VMRUN_LENGTH)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, left_guest, FLAGS_NO_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, left_guest, FLAGS_NO_REGS,
+							       NULL);
 		if (is_vmrun(byte)) {
 			vmrun_at = address;
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, vmrun_executed, FLAGS_R_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, vmrun_executed, FLAGS_R_REGS,
+							       NULL);
 		}
 		if (is_marker(byte))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, marker_executed, FLAGS_NO_REGS,

@@ -8,18 +8,19 @@
 enum { OF_PAGE = 0, OF_GUEST_TABLE = 8, OF_NESTED_TABLE = 16, OF_NESTED_PAGE = 24 };
 
 #define ENTRY_PRESENT 1ull
-#define ENTRY_LARGE   (1ull << 7)
-#define ENTRY_GLOBAL  (1ull << 8)
+#define ENTRY_LARGE (1ull << 7)
+#define ENTRY_GLOBAL (1ull << 8)
 #define ENTRY_ADDRESS 0x000ffffffffff000ull
-#define NOWHERE       UINT64_MAX
+#define NOWHERE UINT64_MAX
 
 static const struct {
 	unsigned first;
 	unsigned sets;
 	unsigned ways;
 } cache[CACHES] = {
-	[L1_4K] = { 0, 16, 4 },      [L1_2M] = { 64, 8, 4 },        [L1_1G] = { 96, 1, 4 },         [L2] = { 100, 128, 12 },
-	[L2_1G] = { 1636, 4, 4 },    [WALK_CACHE] = { 1652, 1, 24 }, [NESTED_TLB] = { 1676, 1, 16 },
+	[L1_4K] = { 0, 16, 4 },         [L1_2M] = { 64, 8, 4 },   [L1_1G] = { 96, 1, 4 },
+	[L2] = { 100, 128, 12 },        [L2_1G] = { 1636, 4, 4 }, [WALK_CACHE] = { 1652, 1, 24 },
+	[NESTED_TLB] = { 1676, 1, 16 },
 };
 
 /* Of an entry at this level, or a page of this size: the bits of an address below it. */
@@ -31,7 +32,8 @@ static unsigned shift(unsigned level)
 /* Of an address' 57 bits the page's number, 12 bits of the ASID, 5 of what it is; never 0. */
 static uint64_t make_tag(unsigned of, unsigned level, uint64_t asid, uint64_t address)
 {
-	return (address << 7 >> 7 >> shift(level)) << 19 | (asid & 0xfff) << 7 | (of + level) << 1 | 1;
+	return (address << 7 >> 7 >> shift(level)) << 19 | (asid & 0xfff) << 7 | (of + level) << 1 |
+	       1;
 }
 
 static struct tlb_entry *set_of(struct tlb_model *m, unsigned c, uint64_t tag)
@@ -93,7 +95,8 @@ static uint64_t follow(uint64_t entry, unsigned level, bool leaf, uint64_t addre
 {
 	uint64_t within = (1ull << shift(level)) - 1;
 
-	return leaf ? (entry & ENTRY_ADDRESS & ~within) | (address & within) : entry & ENTRY_ADDRESS;
+	return leaf ? (entry & ENTRY_ADDRESS & ~within) | (address & within)
+		    : entry & ENTRY_ADDRESS;
 }
 
 static uint64_t entry_address(uint64_t table, unsigned level, uint64_t address)
@@ -149,7 +152,8 @@ void tlb_walk(struct tlb_walk *walk, const struct tlb_space *space, uint64_t add
 }
 
 /* Down to which level the walker knows the tables: its references begin below that. It knows all down to the leaf afterwards. */
-static unsigned known(struct tlb_model *m, unsigned of, uint64_t asid, uint64_t address, unsigned leaf, unsigned levels)
+static unsigned known(struct tlb_model *m, unsigned of, uint64_t asid, uint64_t address,
+		      unsigned leaf, unsigned levels)
 {
 	unsigned level = leaf + 1;
 
@@ -167,7 +171,8 @@ static unsigned second_level_leaf(const struct tlb_model *m, unsigned leaf)
 }
 
 /* One address of the guest's; with_caches: also by a walker with caches, which has not found it so far. */
-static void translate(struct tlb_model *m, const struct tlb_space *space, uint64_t address, unsigned leaf, bool with_caches)
+static void translate(struct tlb_model *m, const struct tlb_space *space, uint64_t address,
+		      unsigned leaf, bool with_caches)
 {
 	uint64_t tag;
 
@@ -178,11 +183,13 @@ static void translate(struct tlb_model *m, const struct tlb_space *space, uint64
 	tag = make_tag(OF_NESTED_PAGE, leaf, space->asid, address);
 	if (!with_caches || find(m, NESTED_TLB, tag))
 		return;
-	m->cached_references += known(m, OF_NESTED_TABLE, space->asid, address, leaf, space->n_levels) - leaf;
+	m->cached_references +=
+		known(m, OF_NESTED_TABLE, space->asid, address, leaf, space->n_levels) - leaf;
 	put(m, NESTED_TLB, tag, true);
 }
 
-void tlb_miss(struct tlb_model *m, const struct tlb_space *space, const struct tlb_walk *walk, uint64_t address)
+void tlb_miss(struct tlb_model *m, const struct tlb_space *space, const struct tlb_walk *walk,
+	      uint64_t address)
 {
 	unsigned page = walk->leaf, second = second_level_leaf(m, walk->at[WALK_PAGE].leaf);
 	unsigned below = known(m, OF_GUEST_TABLE, space->asid, address, walk->leaf, space->levels);
@@ -212,7 +219,8 @@ void tlb_flush(struct tlb_model *m, uint64_t asid, enum tlb_flush what, uint64_t
 			continue;
 		if (what == FLUSH_ALL || (what == FLUSH_NOT_GLOBAL && !e->global) ||
 		    (what == FLUSH_PAGE && of >= OF_GUEST_TABLE && !e->global) ||
-		    (what == FLUSH_PAGE && of < OF_GUEST_TABLE && e->tag == make_tag(OF_PAGE, of, asid, address)))
+		    (what == FLUSH_PAGE && of < OF_GUEST_TABLE &&
+		     e->tag == make_tag(OF_PAGE, of, asid, address)))
 			*e = (struct tlb_entry){ 0 };
 	}
 }

@@ -78,7 +78,8 @@ bool tlb_hit(struct tlb_model *m, uint64_t asid, uint64_t address);
 /* Follows the tables to the address. Once for all models that miss it. */
 void tlb_walk(struct tlb_walk *walk, const struct tlb_space *space, uint64_t address);
 /* Counts what the walk costs this model; the address is in its TLBs afterwards. */
-void tlb_miss(struct tlb_model *m, const struct tlb_space *space, const struct tlb_walk *walk, uint64_t address);
+void tlb_miss(struct tlb_model *m, const struct tlb_space *space, const struct tlb_walk *walk,
+	      uint64_t address);
 void tlb_flush(struct tlb_model *m, uint64_t asid, enum tlb_flush what, uint64_t address);
 
 #endif

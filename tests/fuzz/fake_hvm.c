@@ -14,7 +14,8 @@
 
 #define CR0_RESERVED (~(u64)CR0_KNOWN)
 #define EFER_KNOWN \
-	(EFER_SCE | EFER_LME | EFER_LMA | EFER_NXE | EFER_SVME | EFER_LMSLE | EFER_FFXSR | EFER_TCE | EFER_AUTOIBRS)
+	(EFER_SCE | EFER_LME | EFER_LMA | EFER_NXE | EFER_SVME | EFER_LMSLE | EFER_FFXSR | \
+	 EFER_TCE | EFER_AUTOIBRS)
 #define RFLAGS_RESERVED (~0x3fffffull | 0x8028)
 
 struct fake_hvm fake_hvm;
@@ -26,7 +27,8 @@ static struct fake_vcpu *fake(struct vcpu *vcpu)
 
 static bool pae_paging(const struct fake_vcpu *f)
 {
-	return f->reg[HVM_CR0] & CR0_PG && f->reg[HVM_CR4] & CR4_PAE && !(f->reg[HVM_EFER] & EFER_LMA);
+	return f->reg[HVM_CR0] & CR0_PG && f->reg[HVM_CR4] & CR4_PAE &&
+	       !(f->reg[HVM_EFER] & EFER_LMA);
 }
 
 static bool pdptes_legal(const u64 pdptes[4])
@@ -60,7 +62,8 @@ bool fake_hvm_load_cr3(struct vcpu *vcpu, struct fake_vcpu *f, u64 cr3)
 
 static bool has_error_code(u8 vector)
 {
-	return vector == VEC_DF || (vector >= VEC_TS && vector <= VEC_PF) || vector == VEC_AC || vector == VEC_CP;
+	return vector == VEC_DF || (vector >= VEC_TS && vector <= VEC_PF) || vector == VEC_AC ||
+	       vector == VEC_CP;
 }
 
 static void check_event(const struct vcpu *vcpu, const struct fake_vcpu *f)
@@ -69,34 +72,37 @@ static void check_event(const struct vcpu *vcpu, const struct fake_vcpu *f)
 	bool protected = f->reg[HVM_CR0] & CR0_PE;
 
 	switch (e->type) {
-	case HVM_EVENT_NONE:
-		return;
+	case HVM_EVENT_NONE: return;
 	case HVM_EVENT_INTR:
-		CHECK(vcpu->regs.rflags & RFLAGS_IF && !vcpu->regs.shadow && e->vector >= 16 && !e->has_error);
+		CHECK(vcpu->regs.rflags & RFLAGS_IF && !vcpu->regs.shadow && e->vector >= 16 &&
+		      !e->has_error);
 		CHECK(!f->irq_window);
 		break;
 	case HVM_EVENT_NMI:
-		CHECK(e->vector == VEC_NMI && !f->reg[HVM_NMI_BLOCKED] && !vcpu->regs.shadow && !e->has_error);
+		CHECK(e->vector == VEC_NMI && !f->reg[HVM_NMI_BLOCKED] && !vcpu->regs.shadow &&
+		      !e->has_error);
 		break;
 	case HVM_EVENT_EXCEPTION:
 		CHECK(e->vector < 32 && e->vector != VEC_NMI);
 		CHECK(e->has_error == (protected && has_error_code(e->vector)));
 		CHECK(!e->has_error || !(e->error >> 16));
 		break;
-	default:
-		CHECK(!"an event type");
+	default: CHECK(!"an event type");
 	}
 }
 
 static void check_registers(const struct vcpu *vcpu, const struct fake_vcpu *f)
 {
-	u64 cr0 = f->reg[HVM_CR0], cr4 = f->reg[HVM_CR4], efer = f->reg[HVM_EFER], rip = vcpu->regs.rip;
+	u64 cr0 = f->reg[HVM_CR0], cr4 = f->reg[HVM_CR4], efer = f->reg[HVM_EFER],
+	    rip = vcpu->regs.rip;
 	u64 high = (u64)((s64)rip >> 48);
 	bool lma = efer & EFER_LMA;
 
-	CHECK(!(cr0 & CR0_RESERVED) && (!(cr0 & CR0_PG) || cr0 & CR0_PE) && (!(cr0 & CR0_NW) || cr0 & CR0_CD));
+	CHECK(!(cr0 & CR0_RESERVED) && (!(cr0 & CR0_PG) || cr0 & CR0_PE) &&
+	      (!(cr0 & CR0_NW) || cr0 & CR0_CD));
 	CHECK(!(cr4 & ~fake_hvm.caps.cr4_allowed) && (!(cr4 & CR4_PCIDE) || lma));
-	CHECK(!(efer & ~(u64)EFER_KNOWN) && lma == (efer & EFER_LME && cr0 & CR0_PG) && (!lma || cr4 & CR4_PAE));
+	CHECK(!(efer & ~(u64)EFER_KNOWN) && lma == (efer & EFER_LME && cr0 & CR0_PG) &&
+	      (!lma || cr4 & CR4_PAE));
 	CHECK(!(f->reg[HVM_CR3] & ~(BIT(fake_hvm.caps.phys_bits) - 1)));
 	CHECK(!pae_paging(f) || pdptes_legal(f->pdptes));
 	CHECK(pat_valid(f->reg[HVM_PAT]));
@@ -113,7 +119,8 @@ static void check_segments(const struct fake_vcpu *f)
 
 	CHECK(!(tr->attr & SEG_ATTR_UNUSABLE) && tr->attr & SEG_ATTR_P && !(tr->attr & SEG_ATTR_S));
 	CHECK((tr->attr & SEG_ATTR_TYPE) == 11 || (!lma && (tr->attr & SEG_ATTR_TYPE) == 3));
-	CHECK(!(cs->attr & SEG_ATTR_UNUSABLE) && cs->attr & SEG_ATTR_P && cs->attr & SEG_ATTR_S && cs->attr & 1);
+	CHECK(!(cs->attr & SEG_ATTR_UNUSABLE) && cs->attr & SEG_ATTR_P && cs->attr & SEG_ATTR_S &&
+	      cs->attr & 1);
 	CHECK(!(lma && cs->attr & SEG_ATTR_L && cs->attr & SEG_ATTR_DB));
 	for (unsigned i = 0; i < SEG_COUNT; i++) {
 		const struct segment *s = &f->seg[i];
@@ -125,7 +132,8 @@ static void check_segments(const struct fake_vcpu *f)
 		/* SDM vol. 3, 27.3.1.2: G against the limit. */
 		CHECK((s->limit & 0xfff) == 0xfff || !(s->attr & SEG_ATTR_G));
 		CHECK(!(s->limit >> 20) || s->attr & SEG_ATTR_G || !fine);
-		CHECK(i == SEG_FS || i == SEG_GS || i == SEG_TR || i == SEG_LDTR || !(s->base >> 32));
+		CHECK(i == SEG_FS || i == SEG_GS || i == SEG_TR || i == SEG_LDTR ||
+		      !(s->base >> 32));
 	}
 }
 
@@ -142,7 +150,8 @@ static void check_may_enter(const struct vcpu *vcpu, const struct fake_vcpu *f)
 {
 	const struct vm *vm = vcpu->vm;
 
-	CHECK(vm->end == VM_RUNNING && !vm_paused(vm) && vcpu->startup == STARTUP_RUN && !vcpu->halted && !vcpu->call);
+	CHECK(vm->end == VM_RUNNING && !vm_paused(vm) && vcpu->startup == STARTUP_RUN &&
+	      !vcpu->halted && !vcpu->call);
 	CHECK(vcpu->stage2_seen == vm->stage2_count);
 	/* Behind a bus lock: it has asked whether it may, since, and been told so. */
 	CHECK(!vcpu->bus_locked && vcpu->disturb_after >= f->disturb_from);
@@ -250,8 +259,12 @@ static void get_context(struct vcpu *vcpu, struct hvm_context *out)
 	const struct fake_vcpu *f = fake(vcpu);
 
 	*out = (struct hvm_context){
-		.cr0 = f->reg[HVM_CR0], .cr3 = f->reg[HVM_CR3], .cr4 = f->reg[HVM_CR4], .efer = f->reg[HVM_EFER],
-		.cs_base = f->seg[SEG_CS].base, .cs_attr = f->seg[SEG_CS].attr,
+		.cr0 = f->reg[HVM_CR0],
+		.cr3 = f->reg[HVM_CR3],
+		.cr4 = f->reg[HVM_CR4],
+		.efer = f->reg[HVM_EFER],
+		.cs_base = f->seg[SEG_CS].base,
+		.cs_attr = f->seg[SEG_CS].attr,
 		.cpl = f->seg[SEG_SS].attr >> SEG_ATTR_DPL_SHIFT & 3,
 	};
 }

@@ -29,7 +29,7 @@ struct fake_hvm {
 	const struct stage2_format *format;
 	/* Guest mode: changes the guest's registers and memory as a guest can without an exit, then fills *exit. */
 	void (*guest)(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit);
-	struct vcpu *vcpu[64];   /* by CPU, from vcpu_load() to vcpu_destroy() */
+	struct vcpu *vcpu[64]; /* by CPU, from vcpu_load() to vcpu_destroy() */
 };
 
 extern struct fake_hvm fake_hvm;

@@ -81,9 +81,9 @@ static inline void fiber_make(struct fiber *f, u8 *stack, void (*entry)(void))
 	/* A fiber that was given up left its frames' red zones here, and ASan takes unused stack for clean. */
 	__asan_unpoison_memory_region(stack, FIBER_STACK);
 #endif
-	*--sp = 0;               /* entry() finds the stack as after a call */
+	*--sp = 0; /* entry() finds the stack as after a call */
 	*--sp = (u64)entry;
-	sp -= 6;                 /* registers */
+	sp -= 6; /* registers */
 	__builtin_memset(sp, 0, 6 * sizeof(*sp));
 	*f = (struct fiber){ .sp = sp, .bottom = stack, .size = FIBER_STACK };
 }

@@ -23,12 +23,12 @@ __attribute__((destructor)) static void fuzz_say_actions(void)
 		fprintf(stderr, "actions: %lu\n", fuzz_actions);
 }
 
-#define CHECK(cond)                                                                            \
-	do {                                                                                   \
-		if (!(cond)) {                                                                 \
+#define CHECK(cond) \
+	do { \
+		if (!(cond)) { \
 			fprintf(stderr, "%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #cond); \
-			abort();                                                               \
-		}                                                                              \
+			abort(); \
+		} \
 	} while (0)
 
 /* The bytes that are still to be read. Past the end everything reads as 0. */
@@ -66,14 +66,10 @@ static inline u64 fuzz_number(struct fuzz_in *in)
 	u8 tag = fuzz_u8(in);
 
 	switch (tag >> 6) {
-	case 0:
-		return BIT(tag & 63);
-	case 1:
-		return BIT(tag & 63) - 1 - fuzz_u8(in);
-	case 2:
-		return tag & 32 ? fuzz_le(in, 4) : (u64)(s64)(s8)fuzz_u8(in);
-	default:
-		return fuzz_le(in, 8);
+	case 0: return BIT(tag & 63);
+	case 1: return BIT(tag & 63) - 1 - fuzz_u8(in);
+	case 2: return tag & 32 ? fuzz_le(in, 4) : (u64)(s64)(s8)fuzz_u8(in);
+	default: return fuzz_le(in, 8);
 	}
 }
 

@@ -27,11 +27,29 @@
 /* adds its number to the dword at offset 4 of each copy: an x2APIC ID */
 #define COUNT_COPIES BIT(3)
 
-enum reader { RSDP, RSDP_SCAN, XSDT, RSDT, MADT, SRAT, SLIT, MCFG, FADT, HPET, DMAR, IVRS, S5, HEST, BLOCK, READERS };
+enum reader {
+	RSDP,
+	RSDP_SCAN,
+	XSDT,
+	RSDT,
+	MADT,
+	SRAT,
+	SLIT,
+	MCFG,
+	FADT,
+	HPET,
+	DMAR,
+	IVRS,
+	S5,
+	HEST,
+	BLOCK,
+	READERS
+};
 
 static const char *const signature[READERS] = {
-	[XSDT] = "XSDT", [RSDT] = "RSDT", [MADT] = "APIC", [SRAT] = "SRAT", [SLIT] = "SLIT", [MCFG] = "MCFG",
-	[FADT] = "FACP", [HPET] = "HPET", [DMAR] = "DMAR", [IVRS] = "IVRS", [HEST] = "HEST",
+	[XSDT] = "XSDT", [RSDT] = "RSDT", [MADT] = "APIC", [SRAT] = "SRAT",
+	[SLIT] = "SLIT", [MCFG] = "MCFG", [FADT] = "FACP", [HPET] = "HPET",
+	[DMAR] = "DMAR", [IVRS] = "IVRS", [HEST] = "HEST",
 };
 
 static u8 sum(const u8 *p, size_t n)
@@ -78,7 +96,8 @@ static void madt(const u8 *t, size_t size)
 
 	if (madt_read(t, size, &m))
 		return;
-	CHECK(m.nr_cpus && m.nr_cpus <= MADT_MAX_CPUS && (!m.dropped_cpus || m.nr_cpus == MADT_MAX_CPUS));
+	CHECK(m.nr_cpus && m.nr_cpus <= MADT_MAX_CPUS &&
+	      (!m.dropped_cpus || m.nr_cpus == MADT_MAX_CPUS));
 	CHECK(m.nr_ioapics <= MADT_MAX_IOAPICS && m.nr_nmis <= MADT_MAX_NMIS);
 	for (unsigned i = 1; i < MIN(m.nr_cpus, 8u); i++)
 		for (unsigned k = 0; k < i; k++)
@@ -108,16 +127,24 @@ static void slit(const u8 *t, size_t size)
 	CHECK(s.count && s.count <= SLIT_MAX);
 	for (unsigned i = 0; i < s.count; i++)
 		for (unsigned k = 0; k < s.count; k++)
-			CHECK(i == k ? s.distance[i * s.count + k] == 10 : s.distance[i * s.count + k] > 10);
+			CHECK(i == k ? s.distance[i * s.count + k] == 10
+				     : s.distance[i * s.count + k] > 10);
 }
 
 /* Two root ports, a switch that is numbered right, one in a circle and one backwards, what is behind, and another segment. */
-#define BRIDGE(bus, device, from, to) { .address = { 0, bus, PCI_DEVFN(device, 0) }, .header_type = PCI_HEADER_BRIDGE, \
-					.secondary_bus = (from), .subordinate_bus = (to) }
-#define FUNCTION(segment, bus, device) { .address = { segment, bus, PCI_DEVFN(device, 0) } }
+#define BRIDGE(bus, device, from, to) \
+	{ .address = { 0, bus, PCI_DEVFN(device, 0) }, \
+	  .header_type = PCI_HEADER_BRIDGE, \
+	  .secondary_bus = (from), \
+	  .subordinate_bus = (to) }
+#define FUNCTION(segment, bus, device) \
+	{ \
+		.address = { segment, bus, PCI_DEVFN(device, 0) } \
+	}
 static const struct pci_function functions[] = {
-	FUNCTION(0, 0, 0), BRIDGE(0, 1, 1, 1), BRIDGE(0, 2, 2, 5), FUNCTION(0, 1, 0), BRIDGE(2, 0, 3, 5), BRIDGE(3, 0, 3, 3),
-	BRIDGE(3, 1, 5, 4), FUNCTION(0, 5, 0), FUNCTION(1, 0, 0), FUNCTION(0, 0xff, 31),
+	FUNCTION(0, 0, 0),  BRIDGE(0, 1, 1, 1),    BRIDGE(0, 2, 2, 5), FUNCTION(0, 1, 0),
+	BRIDGE(2, 0, 3, 5), BRIDGE(3, 0, 3, 3),    BRIDGE(3, 1, 5, 4), FUNCTION(0, 5, 0),
+	FUNCTION(1, 0, 0),  FUNCTION(0, 0xff, 31),
 };
 
 const struct pci_function *pci_get(unsigned i)
@@ -136,7 +163,8 @@ static void ask(const struct dmar_info *d)
 		dmar_shares(d, f);
 		dmar_settings(d, f);
 		CHECK(n < (int)d->nr_units && n < DMAR_MAX_UNITS);
-		CHECK(n < 0 || (d->unit[n].type == ACPI_DMAR_DRHD && d->unit[n].segment == f->address.segment));
+		CHECK(n < 0 || (d->unit[n].type == ACPI_DMAR_DRHD &&
+				d->unit[n].segment == f->address.segment));
 		CHECK(n < 0 || named || (d->unit[n].flags & ACPI_DMAR_PCI_ALL && !d->lost));
 		for (unsigned u = 0; u < (named ? (unsigned)n : d->nr_units); u++)
 			CHECK(d->unit[u].type != ACPI_DMAR_DRHD || !dmar_names(d, &d->unit[u], f));
@@ -155,9 +183,11 @@ static void dmar(const u8 *t, size_t size)
 
 	if (dmar_read(t, size, &d))
 		return;
-	CHECK(d.address_width >= 1 && d.address_width <= 64 && d.nr_units <= DMAR_MAX_STRUCTURES && d.nr_scopes <= DMAR_MAX_SCOPES);
+	CHECK(d.address_width >= 1 && d.address_width <= 64 && d.nr_units <= DMAR_MAX_STRUCTURES &&
+	      d.nr_scopes <= DMAR_MAX_SCOPES);
 	for (unsigned i = 0; i < d.nr_units; i++) {
-		CHECK(d.unit[i].first_scope <= d.nr_scopes && d.unit[i].nr_scopes <= d.nr_scopes - d.unit[i].first_scope);
+		CHECK(d.unit[i].first_scope <= d.nr_scopes &&
+		      d.unit[i].nr_scopes <= d.nr_scopes - d.unit[i].first_scope);
 		CHECK(d.unit[i].type != ACPI_DMAR_RMRR || d.unit[i].base <= d.unit[i].limit);
 		CHECK(d.unit[i].type != ACPI_DMAR_DRHD || i < DMAR_MAX_UNITS);
 	}
@@ -188,7 +218,8 @@ static void ivrs(const u8 *t, size_t size)
 		}
 	}
 	for (unsigned i = 0; i < v.nr_memory; i++)
-		CHECK(v.memory[i].first <= v.memory[i].last && v.memory[i].base + v.memory[i].size >= v.memory[i].base);
+		CHECK(v.memory[i].first <= v.memory[i].last &&
+		      v.memory[i].base + v.memory[i].size >= v.memory[i].base);
 	if (ivrs_units(&v, t, &d))
 		return;
 	CHECK(d.nr_units <= DMAR_MAX_STRUCTURES && d.nr_scopes <= DMAR_MAX_SCOPES);
@@ -227,7 +258,8 @@ static void hest(const u8 *t, size_t size)
 	hest_read(t, size, &h);
 	CHECK(h.count <= HEST_MAX && (!h.dropped || h.count == HEST_MAX));
 	for (unsigned i = 0; i < h.count; i++)
-		CHECK(h.source[i].pointer && h.source[i].pointer < BIT(52) && h.source[i].ack < BIT(52) && h.source[i].size >= 20);
+		CHECK(h.source[i].pointer && h.source[i].pointer < BIT(52) &&
+		      h.source[i].ack < BIT(52) && h.source[i].size >= 20);
 }
 
 /* Errors of the firmware: each section is told once, in printable room. */
@@ -238,7 +270,8 @@ static void block(const u8 *t, size_t size)
 
 	if (size < 20)
 		return;
-	for (size_t at = 0, before = 0; hest_section(t, size, &at, text, sizeof(text), &found); before = at)
+	for (size_t at = 0, before = 0; hest_section(t, size, &at, text, sizeof(text), &found);
+	     before = at)
 		CHECK(at > before && at <= size && memchr(text, 0, sizeof(text)) &&
 		      (!found.lost || (found.page < BIT(52) && found.page % PAGE_SIZE == 0)));
 }
@@ -258,7 +291,8 @@ static void fixed_tables(enum reader which, const u8 *t, size_t size)
 		break;
 	case RSDP_SCAN:
 		at = rsdp_scan(t, size);
-		CHECK(at >= -1 && (at < 0 || (at % 16 == 0 && !rsdp_read(t + at, size - (size_t)at, &root))));
+		CHECK(at >= -1 &&
+		      (at < 0 || (at % 16 == 0 && !rsdp_read(t + at, size - (size_t)at, &root))));
 		break;
 	case FADT:
 		if (!fadt_read(t, size, &fadt))
@@ -302,35 +336,16 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	fix(which, t, total, data[1]);
 	switch (which) {
 	case XSDT:
-	case RSDT:
-		lists(which, t, total);
-		break;
-	case HEST:
-		hest(t, total);
-		break;
-	case BLOCK:
-		block(t, total);
-		break;
-	case MADT:
-		madt(t, total);
-		break;
-	case SRAT:
-		srat(t, total);
-		break;
-	case SLIT:
-		slit(t, total);
-		break;
-	case MCFG:
-		mcfg(t, total);
-		break;
-	case DMAR:
-		dmar(t, total);
-		break;
-	case IVRS:
-		ivrs(t, total);
-		break;
-	default:
-		fixed_tables(which, t, total);
+	case RSDT: lists(which, t, total); break;
+	case HEST: hest(t, total); break;
+	case BLOCK: block(t, total); break;
+	case MADT: madt(t, total); break;
+	case SRAT: srat(t, total); break;
+	case SLIT: slit(t, total); break;
+	case MCFG: mcfg(t, total); break;
+	case DMAR: dmar(t, total); break;
+	case IVRS: ivrs(t, total); break;
+	default: fixed_tables(which, t, total);
 	}
 	free(t);
 	return 0;

@@ -29,7 +29,8 @@ static bool within(const struct aml_span *s)
 static bool check_one(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
 {
 	CHECK(ctx == &found && path->absolute && !path->up && path->n <= AML_NAME_MAX);
-	CHECK((op == AML_NAME || op == AML_METHOD || op == AML_IF || op == AML_PROCESSOR) && within(&value));
+	CHECK((op == AML_NAME || op == AML_METHOD || op == AML_IF || op == AML_PROCESSOR) &&
+	      within(&value));
 	CHECK((op != AML_METHOD || value.left) && (op != AML_PROCESSOR || value.left >= 6));
 	found++;
 	return true;
@@ -86,7 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			CHECK(w->type <= AML_WINDOW_BUS && w->first <= w->last);
 			CHECK(w->type == AML_WINDOW_BUS ||
-			      aml_pci_reaches(&root[i], w->type == AML_WINDOW_IO, w->first, w->last));
+			      aml_pci_reaches(&root[i], w->type == AML_WINDOW_IO, w->first,
+					      w->last));
 		}
 		if (!err) {
 			CHECK(!aml_pci_route(&t, &root[i].path, device, pin, line, &again));
@@ -96,7 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(err == -ENODEV || err == -ENOENT || (!err && child.n == root[i].path.n + 1));
 	}
 	for (n = 0; n < 8 && aml_uart(data, size, n, &uart); n++)
-		CHECK(uart.address && uart.irq >= -1 && uart.irq <= 255 && (uart.mmio || uart.address <= 0xfff8));
+		CHECK(uart.address && uart.irq >= -1 && uart.irq <= 255 &&
+		      (uart.mmio || uart.address <= 0xfff8));
 	if (s5_find(data, size, &s5))
 		CHECK(s5.slp_typa <= 7 && s5.slp_typb <= 7);
 	return 0;

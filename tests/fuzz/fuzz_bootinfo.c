@@ -42,7 +42,8 @@ static void check_map(const struct bootinfo *bi)
 	for (unsigned i = 0; i < bi->nr_ranges; i++) {
 		const struct boot_range *r = &bi->range[i];
 
-		CHECK(r->start < r->end && IS_ALIGNED(r->start | r->end, PAGE_SIZE) && r->end <= BIT(52));
+		CHECK(r->start < r->end && IS_ALIGNED(r->start | r->end, PAGE_SIZE) &&
+		      r->end <= BIT(52));
 		CHECK(r->type > BOOT_MEMORY_NONE && r->type <= BOOT_MEMORY_BAD);
 		CHECK(*boot_memory_name(r->type));
 		usable += r->type == BOOT_MEMORY_USABLE ? r->end - r->start : 0;
@@ -65,7 +66,8 @@ static void check_framebuffer(const struct boot_framebuffer *fb)
 	CHECK(!reason || *reason);
 	if (reason)
 		return;
-	CHECK(r.size <= MIB(256) && r.size / fb->height == fb->pitch && fb->address + r.size <= BIT(52));
+	CHECK(r.size <= MIB(256) && r.size / fb->height == fb->pitch &&
+	      fb->address + r.size <= BIT(52));
 	CHECK(r.columns && r.columns <= RASTER_COLUMNS && r.rows && r.rows <= RASTER_ROWS);
 	if (r.size > MIB(4))
 		return;
@@ -116,7 +118,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	CHECK(bi.nr_modules <= BOOTINFO_MODULES);
 	for (unsigned i = 0; i < bi.nr_modules; i++) {
 		CHECK(bi.module[i].start <= bi.module[i].end);
-		CHECK(strnlen(bi.module[i].string, sizeof(bi.module[i].string)) < sizeof(bi.module[i].string));
+		CHECK(strnlen(bi.module[i].string, sizeof(bi.module[i].string)) <
+		      sizeof(bi.module[i].string));
 	}
 	CHECK(strnlen(bi.cmdline, sizeof(bi.cmdline)) < sizeof(bi.cmdline));
 	CHECK(strnlen(bi.loader, sizeof(bi.loader)) < sizeof(bi.loader));

@@ -40,15 +40,18 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	CHECK(c.console <= CMDLINE_CONSOLE_MMIO && c.loglevel <= LOGLEVEL_DEBUG);
 	CHECK(c.baud ? 115200 % c.baud == 0 && 115200 / c.baud <= 0xffff : c.console_wide);
 	CHECK(c.console_irq >= CMDLINE_IRQ_NONE && c.console_irq <= CMDLINE_IRQ_MAX);
-	CHECK(c.console != CMDLINE_CONSOLE_PORT || (c.console_address && c.console_address <= 0xfff8));
-	CHECK(c.console != CMDLINE_CONSOLE_MMIO || (c.console_address && c.console_address <= BIT(52) - 32));
+	CHECK(c.console != CMDLINE_CONSOLE_PORT ||
+	      (c.console_address && c.console_address <= 0xfff8));
+	CHECK(c.console != CMDLINE_CONSOLE_MMIO ||
+	      (c.console_address && c.console_address <= BIT(52) - 32));
 	CHECK(c.check <= 3600 && (c.check || !c.check_stay));
 	CHECK(c.screen <= 600 || c.screen == CMDLINE_SCREEN_DEFAULT);
 	if (errors == words(text)) {
 		cmdline_parse("", &defaults, report);
-		CHECK(c.console == defaults.console && c.console_address == defaults.console_address &&
-		      c.baud == defaults.baud && c.loglevel == defaults.loglevel &&
-		      c.check == defaults.check && c.screen == CMDLINE_SCREEN_DEFAULT);
+		CHECK(c.console == defaults.console &&
+		      c.console_address == defaults.console_address && c.baud == defaults.baud &&
+		      c.loglevel == defaults.loglevel && c.check == defaults.check &&
+		      c.screen == CMDLINE_SCREEN_DEFAULT);
 	}
 	free(text);
 	return 0;

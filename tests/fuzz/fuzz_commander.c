@@ -16,7 +16,9 @@
 #define STEPS 40
 #define RIGHTS "create, destroy, console, dump, boot, cpus:1-2, memory:100M, pci:01:00.0"
 
-static const char *const names[] = { "a", "b", "image", "other", "service", "k", "", "t", "t 0 4096", "t 1048576 1048576", "t 0" };
+static const char *const names[] = { "a",  "b", "image", "other",    "service",
+				     "k",  "",  "t",     "t 0 4096", "t 1048576 1048576",
+				     "t 0" };
 
 static const char *name(struct fuzz_in *in)
 {
@@ -50,8 +52,8 @@ static void transfer(struct fuzz_in *in)
 static void create(struct fuzz_in *in)
 {
 	char text[400];
-	int n = snprintf(text, sizeof(text), "f.conf\nname = %s\nkernel = %s\nmemory = %uM\n", name(in), name(in),
-			 (fuzz_u8(in) & 31) * 4 + 2);
+	int n = snprintf(text, sizeof(text), "f.conf\nname = %s\nkernel = %s\nmemory = %uM\n",
+			 name(in), name(in), (fuzz_u8(in) & 31) * 4 + 2);
 
 	while (in->left && n < (int)sizeof(text) - 1 && *in->p)
 		text[n++] = (char)fuzz_u8(in);
@@ -67,7 +69,10 @@ static void anything(struct fuzz_in *in)
 	for (u32 i = 0; i < n; i++)
 		bytes[i] = fuzz_u8(in);
 	if (n >= 16 && fuzz_u8(in) & 1)
-		memcpy(bytes, &(struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, bytes[6], 1, n - 16 }, 16);
+		memcpy(bytes,
+		       &(struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, bytes[6], 1,
+						    n - 16 },
+		       16);
 	commander_bytes(fuzz_u8(in) % COMMANDER_PORTS, bytes, n, &what);
 }
 
@@ -107,7 +112,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		else if (op < 168)
 			commander_close(op % COMMANDER_PORTS);
 		else
-			commander_request(op % COMMANDER_PORTS, op % COMMANDER_REQUESTS, whom, (u32)strlen(whom));
+			commander_request(op % COMMANDER_PORTS, op % COMMANDER_REQUESTS, whom,
+					  (u32)strlen(whom));
 		check();
 	}
 	for (unsigned i = 0; i < COMMANDER_PORTS; i++)
@@ -121,12 +127,14 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		const char *last = monitor_vm_name(i);
 
 		commander_request(0, COMMANDER_STOP, last, (u32)strlen(last));
-		CHECK(!last[0] || !commander_request(0, COMMANDER_DESTROY, last, (u32)strlen(last)));
+		CHECK(!last[0] ||
+		      !commander_request(0, COMMANDER_DESTROY, last, (u32)strlen(last)));
 		CHECK(!monitor_vm_name(i)[0]);
 	}
 	for (unsigned i = 1; i < fake_host.nr_modules; i++)
 		if (fake_host.modules[i].name[0])
-			CHECK(!commander_request(0, COMMANDER_IMAGE_REMOVE, fake_host.modules[i].name,
+			CHECK(!commander_request(0, COMMANDER_IMAGE_REMOVE,
+						 fake_host.modules[i].name,
 						 (u32)strlen(fake_host.modules[i].name)));
 	CHECK(!images_bytes() && !fake_host.nr_extents);
 	return 0;

@@ -37,7 +37,10 @@ static void check_names(const struct vm_config *c)
 	unsigned n = 0;
 
 	while (vm_config_name(c, n, &name)) {
-		CHECK(*name.name && name.line && *name.key == (!n ? 'k' : n <= c->nr_modules ? 'm' : 'i'));
+		CHECK(*name.name && name.line &&
+		      *name.key == (!n                   ? 'k'
+				    : n <= c->nr_modules ? 'm'
+							 : 'i'));
 		n++;
 	}
 	CHECK(n == 1 + c->nr_modules + (c->initrd[0] != 0));
@@ -61,7 +64,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		return 0;
 	}
 	CHECK(!told);
-	CHECK(!c.memory || (c.memory >= VM_MEMORY_MIN && c.memory <= VM_MEMORY_MAX && IS_ALIGNED(c.memory, PAGE_SIZE_2M)));
+	CHECK(!c.memory || (c.memory >= VM_MEMORY_MIN && c.memory <= VM_MEMORY_MAX &&
+			    IS_ALIGNED(c.memory, PAGE_SIZE_2M)));
 	CHECK(c.nr_memory_nodes <= VM_MEMORY_NODES && (!c.memory || !c.nr_memory_nodes));
 	CHECK(c.cpus <= VM_CPUS_MAX && (c.cpus || !c.pinned));
 	for (unsigned i = 0; c.pinned && i < c.cpus; i++) {

@@ -7,9 +7,12 @@
 #include "vmm/console/editor.h"
 
 static const struct command table[] = {
-	{ .name = "log", .args = "n", .usage = "[LINES]" },	 { .name = "regs", .args = "Vn", .usage = "VM [VCPU]" },
-	{ .name = "stats", .args = "vn", .usage = "[VM [VCPU]]" }, { .name = "vm", .args = "", .usage = "" },
-	{ .name = "vm start", .args = "V", .usage = "VM" },	 { .name = "vm stop", .args = "V", .usage = "VM" },
+	{ .name = "log", .args = "n", .usage = "[LINES]" },
+	{ .name = "regs", .args = "Vn", .usage = "VM [VCPU]" },
+	{ .name = "stats", .args = "vn", .usage = "[VM [VCPU]]" },
+	{ .name = "vm", .args = "", .usage = "" },
+	{ .name = "vm start", .args = "V", .usage = "VM" },
+	{ .name = "vm stop", .args = "V", .usage = "VM" },
 };
 #define COUNT (sizeof(table) / sizeof(table[0]))
 
@@ -20,9 +23,7 @@ static const char *vm_name(unsigned i)
 	return i < 3 ? names[i] : NULL;
 }
 
-static void ignore(const char *, size_t)
-{
-}
+static void ignore(const char *, size_t) { }
 
 static void offer(const char *word)
 {

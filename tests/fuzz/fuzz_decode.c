@@ -94,7 +94,8 @@ static u8 op_by_name[ZYDIS_MNEMONIC_MAX_VALUE + 1];
 static void init(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(zydis_mode); i++)
-		CHECK(ZYAN_SUCCESS(ZydisDecoderInit(&decoder[i], zydis_mode[i].mode, zydis_mode[i].width)));
+		CHECK(ZYAN_SUCCESS(
+			ZydisDecoderInit(&decoder[i], zydis_mode[i].mode, zydis_mode[i].width)));
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
 		op_by_name[names[i].mnemonic] = names[i].op;
 }
@@ -109,7 +110,8 @@ static void check_invariants(const u8 *data, size_t size, enum insn_mode mode, c
 	      (a->opsize == 32 && a->op == INSN_VECTOR && (a->vex || a->evex)) ||
 	      (a->opsize == 64 && a->op == INSN_VECTOR && a->evex));
 	CHECK(a->addrsize == 2 || a->addrsize == 4 || a->addrsize == 8);
-	CHECK(a->base < GPR_COUNT && a->index < GPR_COUNT && a->reg < (a->evex ? 32 : GPR_COUNT) && a->rm < GPR_COUNT);
+	CHECK(a->base < GPR_COUNT && a->index < GPR_COUNT && a->reg < (a->evex ? 32 : GPR_COUNT) &&
+	      a->rm < GPR_COUNT);
 	CHECK(a->seg <= SEG_GS);
 	CHECK(!a->mem || a->scale == 1 || a->scale == 2 || a->scale == 4 || a->scale == 8);
 	CHECK(!insn_decode(data, a->len, mode, &b));
@@ -123,7 +125,8 @@ static void differs(const u8 *data, enum insn_mode mode, const char *what, u64 o
 	fprintf(stderr, "%u-bit mode, bytes", 16u << mode);
 	for (unsigned i = 0; i < INSN_MAX; i++)
 		fprintf(stderr, " %02x", data[i]);
-	fprintf(stderr, ": %s is %#llx here, %#llx by Zydis\n", what, (unsigned long long)ours, (unsigned long long)theirs);
+	fprintf(stderr, ": %s is %#llx here, %#llx by Zydis\n", what, (unsigned long long)ours,
+		(unsigned long long)theirs);
 	abort();
 }
 
@@ -142,7 +145,8 @@ static bool is_gpr(ZydisRegister r)
 {
 	ZydisRegisterClass c = ZydisRegisterGetClass(r);
 
-	return c == ZYDIS_REGCLASS_GPR8 || c == ZYDIS_REGCLASS_GPR16 || c == ZYDIS_REGCLASS_GPR32 || c == ZYDIS_REGCLASS_GPR64;
+	return c == ZYDIS_REGCLASS_GPR8 || c == ZYDIS_REGCLASS_GPR16 || c == ZYDIS_REGCLASS_GPR32 ||
+	       c == ZYDIS_REGCLASS_GPR64;
 }
 
 static enum seg seg_of(ZydisRegister r)
@@ -150,21 +154,23 @@ static enum seg seg_of(ZydisRegister r)
 	return (enum seg)(r - ZYDIS_REGISTER_ES);
 }
 
-#define SAME(what, a, b)                                                  \
-	do {                                                              \
-		if ((u64)(a) != (u64)(b))                                 \
-			differs(data, mode, what, (u64)(a), (u64)(b));    \
+#define SAME(what, a, b) \
+	do { \
+		if ((u64)(a) != (u64)(b)) \
+			differs(data, mode, what, (u64)(a), (u64)(b)); \
 	} while (0)
 
 /* The memory operand; string instructions have it at their pointer. */
-static void check_memory(const u8 *data, enum insn_mode mode, const struct insn *a, const ZydisDecodedInstruction *z,
-			 const ZydisDecodedOperand *o)
+static void check_memory(const u8 *data, enum insn_mode mode, const struct insn *a,
+			 const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o)
 {
-	bool has_base = o->mem.base && o->mem.base != ZYDIS_REGISTER_RIP && o->mem.base != ZYDIS_REGISTER_EIP;
+	bool has_base = o->mem.base && o->mem.base != ZYDIS_REGISTER_RIP &&
+			o->mem.base != ZYDIS_REGISTER_EIP;
 	u64 mask = a->addrsize == 8 ? ~0ull : BIT(a->addrsize * 8) - 1;
 
 	/* No base, says the SDM (vol. 2, table 2-5), whatever REX.B; with 67 and REX.B Zydis 4.0 has R13D, and no displacement. */
-	if (a->addrsize == 4 && z->raw.modrm.mod == 0 && z->raw.sib.base == 5 && o->mem.base == ZYDIS_REGISTER_R13D && !a->has_base)
+	if (a->addrsize == 4 && z->raw.modrm.mod == 0 && z->raw.sib.base == 5 &&
+	    o->mem.base == ZYDIS_REGISTER_R13D && !a->has_base)
 		return;
 	SAME("address size", a->addrsize * 8, z->address_width);
 	SAME("segment", a->seg, seg_of(o->mem.segment));
@@ -177,11 +183,12 @@ static void check_memory(const u8 *data, enum insn_mode mode, const struct insn 
 		SAME("index", a->index, gpr_of(o->mem.index));
 		SAME("scale", a->scale, o->mem.scale);
 	}
-	SAME("displacement", (u64)a->disp & mask, (o->mem.disp.has_displacement ? (u64)o->mem.disp.value : 0) & mask);
+	SAME("displacement", (u64)a->disp & mask,
+	     (o->mem.disp.has_displacement ? (u64)o->mem.disp.value : 0) & mask);
 }
 
-static void check_operands(const u8 *data, enum insn_mode mode, const struct insn *a, const ZydisDecodedInstruction *z,
-			   const ZydisDecodedOperand *ops)
+static void check_operands(const u8 *data, enum insn_mode mode, const struct insn *a,
+			   const ZydisDecodedInstruction *z, const ZydisDecodedOperand *ops)
 {
 	u64 mask = a->opsize >= 8 ? ~0ull : BIT(a->opsize * 8) - 1;
 	bool seen_memory = false;
@@ -197,13 +204,16 @@ static void check_operands(const u8 *data, enum insn_mode mode, const struct ins
 			SAME("has a memory operand", a->mem, true);
 			check_memory(data, mode, a, z, o);
 			/* MOVSXD with a 16-bit destination reads 16 bits by the SDM, 32 by Zydis. */
-			if (a->op != INSN_LMSW && a->op != INSN_SMSW && !(z->mnemonic == ZYDIS_MNEMONIC_MOVSXD && a->dstsize == 2))
+			if (a->op != INSN_LMSW && a->op != INSN_SMSW &&
+			    !(z->mnemonic == ZYDIS_MNEMONIC_MOVSXD && a->dstsize == 2))
 				SAME("operand size", a->opsize * 8, o->size);
-		} else if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && a->op != INSN_IN && a->op != INSN_OUT) {
+		} else if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && a->op != INSN_IN &&
+			   a->op != INSN_OUT) {
 			SAME("has an immediate", a->has_imm, true);
 			SAME("immediate", a->imm & mask, o->imm.value.u & mask);
-		} else if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
-			   a->mem && is_gpr(o->reg.value) && a->has_modrm) {
+		} else if (o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			   o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT && a->mem &&
+			   is_gpr(o->reg.value) && a->has_modrm) {
 			SAME("register", a->reg, gpr_of(o->reg.value));
 		} else if (a->op == INSN_VECTOR && o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
 			   ZydisRegisterGetClass(o->reg.value) != ZYDIS_REGCLASS_MASK) {
@@ -216,7 +226,8 @@ static void check_operands(const u8 *data, enum insn_mode mode, const struct ins
 	if (!seen_memory)
 		SAME("has a memory operand", a->mem, false);
 	if (a->mem && a->has_modrm && a->op != INSN_LMSW && a->op != INSN_SMSW)
-		SAME("memory is the first operand", a->to_mem, ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY);
+		SAME("memory is the first operand", a->to_mem,
+		     ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY);
 	if (a->op == INSN_MOV_CR) {
 		bool reads = !(ZydisRegisterGetClass(ops[0].reg.value) == ZYDIS_REGCLASS_CONTROL);
 
@@ -224,14 +235,16 @@ static void check_operands(const u8 *data, enum insn_mode mode, const struct ins
 		SAME("control register", a->reg, ZydisRegisterGetId(ops[reads].reg.value));
 		SAME("general register", a->rm, gpr_of(ops[!reads].reg.value));
 	}
-	if (z->mnemonic == ZYDIS_MNEMONIC_MOVZX || z->mnemonic == ZYDIS_MNEMONIC_MOVSX || z->mnemonic == ZYDIS_MNEMONIC_MOVSXD)
+	if (z->mnemonic == ZYDIS_MNEMONIC_MOVZX || z->mnemonic == ZYDIS_MNEMONIC_MOVSX ||
+	    z->mnemonic == ZYDIS_MNEMONIC_MOVSXD)
 		SAME("destination's size", a->dstsize * 8, ops[0].size);
 }
 
 static bool has_class(const ZydisDecodedOperand *ops, unsigned n, ZydisRegisterClass c)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (ops[i].type == ZYDIS_OPERAND_TYPE_REGISTER && ZydisRegisterGetClass(ops[i].reg.value) == c)
+		if (ops[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    ZydisRegisterGetClass(ops[i].reg.value) == c)
 			return true;
 	return false;
 }
@@ -241,10 +254,12 @@ static u8 expected_op(const ZydisDecodedInstruction *z, const ZydisDecodedOperan
 	u8 op = op_by_name[z->mnemonic];
 
 	if (op == INSN_VECTOR && (z->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX ||
-				  (z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX && z->avx.mask.mode <= ZYDIS_MASK_MODE_DISABLED)))
+				  (z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX &&
+				   z->avx.mask.mode <= ZYDIS_MASK_MODE_DISABLED)))
 		return op;
 	/* The same names are other instructions in other maps. */
-	if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || (op == INSN_MOVS && z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT))
+	if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+	    (op == INSN_MOVS && z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT))
 		return INSN_OTHER;
 	if (op == INSN_MOV && has_class(ops, z->operand_count, ZYDIS_REGCLASS_CONTROL))
 		return INSN_MOV_CR;
@@ -280,10 +295,8 @@ static bool knights_corner(const ZydisDecodedInstruction *z)
 	case ZYDIS_ISA_SET_KNCSTREAM:
 	case ZYDIS_ISA_SET_KNCV:
 	case ZYDIS_ISA_SET_KNC_MISC:
-	case ZYDIS_ISA_SET_KNC_PF_HINT:
-		return true;
-	default:
-		return z->encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX;
+	case ZYDIS_ISA_SET_KNC_PF_HINT: return true;
+	default: return z->encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX;
 	}
 }
 
@@ -300,7 +313,8 @@ static bool xop_by_halves(const u8 *bytes, const ZydisDecodedInstruction *z, enu
 
 	while (i < INSN_MAX - 1u && bytes[i] != 0x8f)
 		i++;
-	return z->encoding == ZYDIS_INSTRUCTION_ENCODING_XOP && mode != MODE_64 && bytes[i + 1] >> 6 != 3;
+	return z->encoding == ZYDIS_INSTRUCTION_ENCODING_XOP && mode != MODE_64 &&
+	       bytes[i + 1] >> 6 != 3;
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -328,9 +342,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		if (!err)
 			check_invariants(data, size, mode, &a);
 		memset(ops, 0, sizeof(ops));
-		theirs = ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder[mode], bytes, MIN(size, sizeof(bytes)), &z, ops));
+		theirs = ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder[mode], bytes,
+							     MIN(size, sizeof(bytes)), &z, ops));
 		if (err) {
-			if (theirs && !knights_corner(&z) && !padlock(&z) && !xop_by_halves(bytes, &z, mode))
+			if (theirs && !knights_corner(&z) && !padlock(&z) &&
+			    !xop_by_halves(bytes, &z, mode))
 				differs(bytes, mode, "error", (u64)-err, 0);
 			continue;
 		}

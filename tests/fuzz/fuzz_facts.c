@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	CHECK(facts.count <= PCI_FACTS_MAX);
 	for (unsigned i = 0; i < facts.count; i++)
 		check_fact(&facts, &facts.fact[i]);
-	CHECK(!pci_facts_parse(text, size, HASH + 1, &facts, &err) && err.here == HASH && err.expected == HASH + 1);
+	CHECK(!pci_facts_parse(text, size, HASH + 1, &facts, &err) && err.here == HASH &&
+	      err.expected == HASH + 1);
 	/* Its last line that is no comment is the end. */
 	for (;;) {
 		size_t start = end;

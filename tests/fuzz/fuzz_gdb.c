@@ -22,14 +22,37 @@ static u8 memory[MEMORY], registers[REGISTERS][GDB_REGISTER_MAX];
 static unsigned current;
 static bool running;
 
-bool gdb_running(void) { return running; }
-unsigned gdb_threads(void) { return VCPUS; }
-unsigned gdb_current(void) { return current; }
+bool gdb_running(void)
+{
+	return running;
+}
+unsigned gdb_threads(void)
+{
+	return VCPUS;
+}
+unsigned gdb_current(void)
+{
+	return current;
+}
 void gdb_no_ack(void) { }
-void gdb_understands(bool sw, bool hw) { (void)sw; (void)hw; }
-void gdb_begin(struct vcpu *vcpu) { (void)vcpu; }
-void gdb_detach(struct vcpu *vcpu) { (void)vcpu; running = false; }
-void gdb_kill(struct vcpu *vcpu) { (void)vcpu; }
+void gdb_understands(bool sw, bool hw)
+{
+	(void)sw;
+	(void)hw;
+}
+void gdb_begin(struct vcpu *vcpu)
+{
+	(void)vcpu;
+}
+void gdb_detach(struct vcpu *vcpu)
+{
+	(void)vcpu;
+	running = false;
+}
+void gdb_kill(struct vcpu *vcpu)
+{
+	(void)vcpu;
+}
 
 bool gdb_select(unsigned vcpu)
 {
@@ -59,8 +82,14 @@ void gdb_resume(struct vcpu *, const u8 action[])
 	running = true;
 }
 
-unsigned gdb_register_count(void) { return REGISTERS; }
-unsigned gdb_register_size(unsigned i) { return i < 24 ? 8 : i < 32 ? 10 : i < REGISTERS ? 4 : 0; }
+unsigned gdb_register_count(void)
+{
+	return REGISTERS;
+}
+unsigned gdb_register_size(unsigned i)
+{
+	return i < 24 ? 8 : i < 32 ? 10 : i < REGISTERS ? 4 : 0;
+}
 
 bool gdb_register_get(struct vcpu *, unsigned i, u8 value[GDB_REGISTER_MAX])
 {
@@ -152,7 +181,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 		if (i < size && data[i] != '\n')
 			continue;
-		length = gdb_frame((const char *)data + start, (unsigned)MIN(i - start, GDB_PACKET), frame);
+		length = gdb_frame((const char *)data + start, (unsigned)MIN(i - start, GDB_PACKET),
+				   frame);
 		for (unsigned j = 0; j < length; j++)
 			feed(frame[j]);
 		start = i + 1;

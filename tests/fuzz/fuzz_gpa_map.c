@@ -14,7 +14,8 @@
 
 static bool in_hole(u64 gpa)
 {
-	return (gpa >= GPA_HOLE_START && gpa < GPA_HOLE_END) || (gpa >= GPA_HT_START && gpa < GPA_HT_END);
+	return (gpa >= GPA_HOLE_START && gpa < GPA_HOLE_END) ||
+	       (gpa >= GPA_HT_START && gpa < GPA_HT_END);
 }
 
 /* The naive lookup. */
@@ -37,18 +38,22 @@ static void check_map(const struct gpa_map *m, u64 total)
 		/* The lowest and highest addresses of it, and its neighbours. */
 		const u64 probe[] = { r->gpa, last, r->gpa - 1, last + 1 };
 
-		CHECK(r->size && IS_ALIGNED(r->gpa | r->size | r->hpa, PAGE_SIZE) && last >= r->gpa);
-		CHECK(!in_hole(r->gpa) && !in_hole(last) && !(r->gpa < GPA_HOLE_START && last >= GPA_HOLE_END) &&
+		CHECK(r->size && IS_ALIGNED(r->gpa | r->size | r->hpa, PAGE_SIZE) &&
+		      last >= r->gpa);
+		CHECK(!in_hole(r->gpa) && !in_hole(last) &&
+		      !(r->gpa < GPA_HOLE_START && last >= GPA_HOLE_END) &&
 		      !(r->gpa < GPA_HT_START && last >= GPA_HT_END));
 		CHECK(!i || r->gpa > r[-1].gpa + r[-1].size - 1);
-		CHECK(!r->gpa || IS_ALIGNED(r->gpa - r->hpa, PAGE_SIZE_2M) || r->hpa - r->gpa == r[-1].hpa - r[-1].gpa ||
+		CHECK(!r->gpa || IS_ALIGNED(r->gpa - r->hpa, PAGE_SIZE_2M) ||
+		      r->hpa - r->gpa == r[-1].hpa - r[-1].gpa ||
 		      (i == 1 && m->region[0].gpa == 0));
 		for (unsigned k = 0; k < ARRAY_SIZE(probe); k++)
 			CHECK(gpa_map_find(m, probe[k]) == find(m, probe[k]));
 		sum += r->size;
 	}
 	CHECK(sum == total && gpa_map_size(m) == total);
-	CHECK(gpa_map_end(m) == (m->count ? m->region[m->count - 1].gpa + m->region[m->count - 1].size : 0));
+	CHECK(gpa_map_end(m) ==
+	      (m->count ? m->region[m->count - 1].gpa + m->region[m->count - 1].size : 0));
 }
 
 static void check_e820(const struct gpa_map *m, u64 acpi, u64 acpi_size)
@@ -61,15 +66,18 @@ static void check_e820(const struct gpa_map *m, u64 acpi, u64 acpi_size)
 	for (unsigned i = 0; i < n; i++) {
 		u64 last = e[i].addr + e[i].size - 1;
 
-		CHECK(e[i].size && last >= e[i].addr && (!i || e[i].addr > e[i - 1].addr + e[i - 1].size - 1));
-		CHECK(!i || e[i].type != e[i - 1].type || e[i].addr != e[i - 1].addr + e[i - 1].size);
+		CHECK(e[i].size && last >= e[i].addr &&
+		      (!i || e[i].addr > e[i - 1].addr + e[i - 1].size - 1));
+		CHECK(!i || e[i].type != e[i - 1].type ||
+		      e[i].addr != e[i - 1].addr + e[i - 1].size);
 		if (e[i].type == E820_ACPI) {
 			CHECK(e[i].addr == acpi && e[i].size == acpi_size);
 			acpis++;
 			continue;
 		}
 		CHECK(e[i].type == E820_RAM);
-		CHECK(find(m, e[i].addr) && find(m, last) && (last < 0xa0000 || e[i].addr >= 0x100000));
+		CHECK(find(m, e[i].addr) && find(m, last) &&
+		      (last < 0xa0000 || e[i].addr >= 0x100000));
 		ram += e[i].size;
 	}
 	CHECK(acpis == (acpi_size ? 1 : 0));
@@ -110,7 +118,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		err = gpa_map_add(&m, hpa, n, shape >> 2 & 3);
 		if (err) {
 			CHECK(err == -EINVAL || err == -ENOSPC);
-			CHECK((err == -EINVAL) == (!n || !IS_ALIGNED(hpa | n, PAGE_SIZE) || hpa + n < hpa));
+			CHECK((err == -EINVAL) ==
+			      (!n || !IS_ALIGNED(hpa | n, PAGE_SIZE) || hpa + n < hpa));
 			CHECK(!memcmp(&m, &before, sizeof(m)));
 		} else {
 			total += n;

@@ -25,7 +25,8 @@ static void bzimage(const u8 *file, size_t size)
 		CHECK(*why);
 		return;
 	}
-	CHECK(b.offset < size && b.size <= size - b.offset && b.size > LINUX_ENTRY64_OFFSET && b.memory >= b.size);
+	CHECK(b.offset < size && b.size <= size - b.offset && b.size > LINUX_ENTRY64_OFFSET &&
+	      b.memory >= b.size);
 	CHECK(b.align >= PAGE_SIZE && !(b.align & (b.align - 1)));
 	CHECK(b.hdr.version >= 0x20c);
 }

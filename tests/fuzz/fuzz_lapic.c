@@ -54,12 +54,14 @@ static int naive_pending(const struct lapic *l)
 
 static void check_lapic(struct vcpu *vcpu)
 {
-	static const u32 lvt_bits[LAPIC_LVT_COUNT] = { 0x700ff, 0x107ff, 0x107ff, 0x1a7ff, 0x1a7ff, 0x100ff };
+	static const u32 lvt_bits[LAPIC_LVT_COUNT] = { 0x700ff, 0x107ff, 0x107ff,
+						       0x1a7ff, 0x1a7ff, 0x100ff };
 	struct lapic *l = vcpu->lapic;
 
 	CHECK(parts.vm.intc->pending(vcpu) == naive_pending(l));
 	CHECK(!(l->irr[0] & 0xffff) && !(l->isr[0] & 0xffff) && !(l->tmr[0] & 0xffff));
-	CHECK((vcpu->apic_base & ~(u64)(APIC_BASE_BSP | APIC_BASE_EXTD | APIC_BASE_EN)) == GUEST_LAPIC_BASE);
+	CHECK((vcpu->apic_base & ~(u64)(APIC_BASE_BSP | APIC_BASE_EXTD | APIC_BASE_EN)) ==
+	      GUEST_LAPIC_BASE);
 	CHECK(!(vcpu->apic_base & APIC_BASE_EXTD) || vcpu->apic_base & APIC_BASE_EN);
 	CHECK(!(vcpu->apic_base & APIC_BASE_BSP) == !!vcpu->id);
 	CHECK(l->tpr <= 0xff && l->svr <= 0x3ff && !(l->divide & ~0xbu));
@@ -94,7 +96,8 @@ static void check_ioapic(void)
 
 static void create(struct fuzz_in *in)
 {
-	static const struct vm_config config[] = { { .clock = VM_CLOCK_FOLLOW }, { .clock = VM_CLOCK_FREEZE } };
+	static const struct vm_config config[] = { { .clock = VM_CLOCK_FOLLOW },
+						   { .clock = VM_CLOCK_FREEZE } };
 	u8 shape = fuzz_u8(in);
 
 	fake_host_reset();
@@ -116,7 +119,8 @@ static void create(struct fuzz_in *in)
 		vcpus[i].tsc_offset = parts.vm.tsc_offset;
 		vcpus[i].apic_id = shape & 0x40 ? fuzz_u32(in) : i;
 	}
-	for (const struct vdev *const *d = __start_vdevs; d != __stop_vdevs; d++, parts.vm.nr_devices++)
+	for (const struct vdev *const *d = __start_vdevs; d != __stop_vdevs;
+	     d++, parts.vm.nr_devices++)
 		CHECK(!(*d)->create(&parts.vm, &parts.vm.device[parts.vm.nr_devices]));
 }
 
@@ -131,7 +135,8 @@ static void destroy(void)
 	CHECK(!fake_host.timers);
 	while (parts.vm.nr_devices--)
 		if (__start_vdevs[parts.vm.nr_devices]->destroy)
-			__start_vdevs[parts.vm.nr_devices]->destroy(&parts.vm, parts.vm.device[parts.vm.nr_devices]);
+			__start_vdevs[parts.vm.nr_devices]->destroy(
+				&parts.vm, parts.vm.device[parts.vm.nr_devices]);
 	free(parts.vm.device);
 	CHECK(!fake_host.pages_in_use);
 }
@@ -139,7 +144,8 @@ static void destroy(void)
 /* ---- one step ---- */
 
 /* The range of the running vCPU, as the core would call it. */
-static void mmio(struct vcpu *vcpu, const struct mmio_range *r, u64 offset, unsigned size, bool write, u64 value)
+static void mmio(struct vcpu *vcpu, const struct mmio_range *r, u64 offset, unsigned size,
+		 bool write, u64 value)
 {
 	if (offset + size > r->size)
 		return;
@@ -159,7 +165,8 @@ static void msr(struct vcpu *vcpu, u32 number, bool write, u64 value)
 		if (number < r->first || number > r->last)
 			continue;
 		/* A refused access changes nothing. */
-		if (write ? r->ops->write(r->dev, vcpu, number, value) : r->ops->read(r->dev, vcpu, number, &value))
+		if (write ? r->ops->write(r->dev, vcpu, number, value)
+			  : r->ops->read(r->dev, vcpu, number, &value))
 			CHECK(!memcmp(&before, vcpu->lapic, sizeof(before)));
 	}
 }
@@ -238,7 +245,8 @@ static void message(u64 address, u32 data)
 	CHECK(!taker || (address >> 20 == 0xfee && (u8)data >= 16));
 	parts.vm.intc->msi(&parts.vm, address, data);
 	/* Fixed delivery is to all that it names, but for APICs that software has disabled. */
-	CHECK(!taker || data & 0x700 || !(taker->lapic->svr & LAPIC_SVR_ENABLE) || bit(taker->lapic->irr, (u8)data));
+	CHECK(!taker || data & 0x700 || !(taker->lapic->svr & LAPIC_SVR_ENABLE) ||
+	      bit(taker->lapic->irr, (u8)data));
 }
 
 static void step(struct fuzz_in *in)
@@ -253,12 +261,13 @@ static void step(struct fuzz_in *in)
 	switch (op & 0xf) {
 	case 0:
 	case 1: /* a local APIC register, as a kernel would; seldom odd */
-		mmio(vcpu, &parts.ranges.mmio[0], (how & 63) * 16u + (op & 0x80 ? fuzz_u8(in) : 0), size[op >> 5 & 3], write,
-		     write ? fuzz_number(in) : 0);
+		mmio(vcpu, &parts.ranges.mmio[0], (how & 63) * 16u + (op & 0x80 ? fuzz_u8(in) : 0),
+		     size[op >> 5 & 3], write, write ? fuzz_number(in) : 0);
 		break;
 	case 2:
 	case 3:
-		msr(vcpu, MSR_X2APIC_FIRST + (how & 63) + (op & 0x80 ? fuzz_u8(in) : 0), write, write ? fuzz_number(in) : 0);
+		msr(vcpu, MSR_X2APIC_FIRST + (how & 63) + (op & 0x80 ? fuzz_u8(in) : 0), write,
+		    write ? fuzz_number(in) : 0);
 		break;
 	case 4:
 		msr(vcpu, how & 1 ? MSR_APIC_BASE : MSR_TSC_DEADLINE, write,
@@ -269,25 +278,17 @@ static void step(struct fuzz_in *in)
 		mmio(vcpu, &parts.ranges.mmio[1], 0x10, 4, write, fuzz_u32(in));
 		break;
 	case 6:
-		mmio(vcpu, &parts.ranges.mmio[1], how & 0x30 ? (how & 0x30) << 1 : fuzz_u8(in), size[op >> 5 & 3], write,
-		     fuzz_u8(in));
+		mmio(vcpu, &parts.ranges.mmio[1], how & 0x30 ? (how & 0x30) << 1 : fuzz_u8(in),
+		     size[op >> 5 & 3], write, fuzz_u8(in));
 		break;
-	case 7:
-		parts.vm.intc->line(&parts.vm, how & 31, write);
-		break;
+	case 7: parts.vm.intc->line(&parts.vm, how & 31, write); break;
 	case 8:
 		number = how & 1 ? 0xfee00000 | (u64)(fuzz_u32(in) & 0xfffff) : fuzz_number(in);
 		message(number, fuzz_u32(in));
 		break;
-	case 9:
-		pass(fuzz_number(in) % BIT(44));
-		break;
-	case 10:
-		take(vcpu, write);
-		break;
-	case 11:
-		eoi(vcpu);
-		break;
+	case 9: pass(fuzz_number(in) % BIT(44)); break;
+	case 10: take(vcpu, write); break;
+	case 11: eoi(vcpu); break;
 	case 12:
 		if (op & 0x80)
 			stand(fuzz_number(in) % BIT(44));
@@ -297,7 +298,8 @@ static void step(struct fuzz_in *in)
 		break;
 	case 13:
 		parts.vm.intc->init(vcpu);
-		CHECK(highest(vcpu->lapic->irr) < 0 && highest(vcpu->lapic->isr) < 0 && !vcpu->lapic->timer.armed);
+		CHECK(highest(vcpu->lapic->irr) < 0 && highest(vcpu->lapic->isr) < 0 &&
+		      !vcpu->lapic->timer.armed);
 		break;
 	case 14: /* a whole ICR in xAPIC mode, or x2APIC's */
 		mmio(vcpu, &parts.ranges.mmio[0], LAPIC_ICR_HIGH * 16, 4, true, (u64)how << 24);
@@ -306,7 +308,8 @@ static void step(struct fuzz_in *in)
 	default: /* what a kernel does first: enables it, sets the timer's mode */
 		mmio(vcpu, &parts.ranges.mmio[0], LAPIC_SVR * 16, 4, true, 0x1ff);
 		msr(vcpu, MSR_X2APIC_FIRST + LAPIC_SVR, true, 0x1ff);
-		mmio(vcpu, &parts.ranges.mmio[0], LAPIC_LVT_TIMER * 16, 4, true, (how & 3) << 17 | 0x40);
+		mmio(vcpu, &parts.ranges.mmio[0], LAPIC_LVT_TIMER * 16, 4, true,
+		     (how & 3) << 17 | 0x40);
 		msr(vcpu, MSR_X2APIC_FIRST + LAPIC_LVT_TIMER, true, (how & 3) << 17 | 0x40);
 	}
 }

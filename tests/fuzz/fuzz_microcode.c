@@ -48,7 +48,9 @@ static void check(const u8 *file, size_t size, const struct microcode_cpu *cpu)
 	CHECK(found.size >= (amd ? 64 : MICROCODE_HEADER));
 	CHECK(found.revision == get32(found.start + 4));
 	/* The file is of one vendor, and without its last byte none at all. */
-	CHECK(microcode_find(file, size, &(struct microcode_cpu){ amd ? CPU_INTEL : CPU_AMD, SIGNATURE, 0x80 }, &again));
+	CHECK(microcode_find(file, size,
+			     &(struct microcode_cpu){ amd ? CPU_INTEL : CPU_AMD, SIGNATURE, 0x80 },
+			     &again));
 	CHECK(!again.start);
 	CHECK(microcode_find(file, size - 1, cpu, &again) && !again.start);
 	if (!amd)

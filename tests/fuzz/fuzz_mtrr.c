@@ -17,8 +17,9 @@ static bool type_ok(u8 t)
 /* The MSRs of SDM vol. 3, table 12-8 and 12.11.2. */
 static bool is_mtrr(u32 msr)
 {
-	return msr == MSR_MTRRCAP || msr == MSR_MTRR_DEF_TYPE || msr - MSR_MTRR_PHYSBASE0 < 2 * MTRR_VARIABLE ||
-	       msr == 0x250 || msr == 0x258 || msr == 0x259 || (msr >= 0x268 && msr <= 0x26f);
+	return msr == MSR_MTRRCAP || msr == MSR_MTRR_DEF_TYPE ||
+	       msr - MSR_MTRR_PHYSBASE0 < 2 * MTRR_VARIABLE || msr == 0x250 || msr == 0x258 ||
+	       msr == 0x259 || (msr >= 0x268 && msr <= 0x26f);
 }
 
 /* SDM vol. 3, 12.11.2, by the bits. */
@@ -41,7 +42,8 @@ static bool legal(u32 msr, u64 v, unsigned phys_bits)
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	static const u32 base[] = { MSR_MTRR_PHYSBASE0, MSR_MTRR_FIX64K_00000, MSR_MTRR_DEF_TYPE, MSR_MTRRCAP };
+	static const u32 base[] = { MSR_MTRR_PHYSBASE0, MSR_MTRR_FIX64K_00000, MSR_MTRR_DEF_TYPE,
+				    MSR_MTRRCAP };
 	struct fuzz_in in = { data, size };
 	unsigned phys_bits = 32 + fuzz_u8(&in) % 21;
 	struct mtrr_state m, before;
@@ -51,7 +53,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	while (in.left) {
 		u8 which = fuzz_u8(&in);
 		u32 msr = which & 0x80 ? fuzz_u32(&in) : base[which & 3] + (which >> 2);
-		u64 v = fuzz_u8(&in) & 1 ? fuzz_number(&in) : 0x0101010101010101ull * (fuzz_u8(&in) & 7);
+		u64 v = fuzz_u8(&in) & 1 ? fuzz_number(&in)
+					 : 0x0101010101010101ull * (fuzz_u8(&in) & 7);
 		bool pat = true;
 
 		before = m;

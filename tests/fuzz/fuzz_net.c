@@ -18,7 +18,13 @@
 #define BUFFER_AT 0x100000u
 #define BUFFER 0x1000u
 enum { RX, TX };
-enum { CSUM = BIT(0), GUEST_CSUM = BIT(1), GUEST_TSO4 = BIT(7), GUEST_TSO6 = BIT(8), MRG = BIT(15) };
+enum {
+	CSUM = BIT(0),
+	GUEST_CSUM = BIT(1),
+	GUEST_TSO4 = BIT(7),
+	GUEST_TSO6 = BIT(8),
+	MRG = BIT(15)
+};
 enum { GOOD, HOSTILE, OTHER, GUESTS };
 
 static struct {
@@ -62,9 +68,11 @@ static void check_frames(void)
 		u32 size = 0, frame_max = NET_FRAME_MAX;
 
 		for (u16 i = 0, n = 1; i < n; i++, seen++) {
-			u64 entry = ram(USED(RX) + 4 + seen % 128u * 8, 8), at = BUFFER_AT + (entry & 0xff) * BUFFER;
+			u64 entry = ram(USED(RX) + 4 + seen % 128u * 8, 8),
+			    at = BUFFER_AT + (entry & 0xff) * BUFFER;
 
-			CHECK((entry & 0xffffffff) < BUFFERS && seen != (u16)ram(USED(RX) + 2, 2) && entry >> 32 <= BUFFER / 2);
+			CHECK((entry & 0xffffffff) < BUFFERS && seen != (u16)ram(USED(RX) + 2, 2) &&
+			      entry >> 32 <= BUFFER / 2);
 			if (!i) {
 				memcpy(&h, guest_ptr(vm, gpa(at), sizeof(h)), sizeof(h));
 				n = h.num_buffers;
@@ -76,8 +84,11 @@ static void check_frames(void)
 		CHECK(!(h.flags & ~NET_NEEDS_CSUM) && (!h.flags || features & GUEST_CSUM));
 		CHECK(!h.flags || h.csum_start + h.csum_offset + 2u <= size);
 		if (h.gso_type) {
-			CHECK(features & (h.gso_type == NET_GSO_TCPV4 ? GUEST_TSO4 : h.gso_type == NET_GSO_TCPV6 ? GUEST_TSO6 : 0));
-			CHECK(h.gso_size && h.hdr_len < size && h.hdr_len + h.gso_size <= NET_FRAME_MAX && h.flags);
+			CHECK(features & (h.gso_type == NET_GSO_TCPV4   ? GUEST_TSO4
+					  : h.gso_type == NET_GSO_TCPV6 ? GUEST_TSO6
+									: 0));
+			CHECK(h.gso_size && h.hdr_len < size &&
+			      h.hdr_len + h.gso_size <= NET_FRAME_MAX && h.flags);
 			frame_max = NET_LARGE_MAX;
 		}
 		CHECK(size >= NET_ETHERNET && size <= frame_max);
@@ -110,12 +121,18 @@ static void frame(struct fuzz_in *in)
 
 	memset(p, 0, 0x200);
 	p += sizeof(*h);
-	memcpy(p, op & 4 ? (u8[]){ 255, 255, 255, 255, 255, 255 } : (u8[]){ 2, 0, 0, 0, 0, op & 8 ? 1 : fuzz_u8(in) }, 6);
+	memcpy(p,
+	       op & 4 ? (u8[]){ 255, 255, 255, 255, 255, 255 }
+		      : (u8[]){ 2, 0, 0, 0, 0, op & 8 ? 1 : fuzz_u8(in) },
+	       6);
 	memcpy(p + 6, (u8[]){ 2, 0, 0, 0, 0, fuzz_u8(in) }, 6);
 	memcpy(p + 12, v6 ? (u8[]){ 0x86, 0xdd, 0x60 } : (u8[]){ 0x08, 0x00, 0x45 }, 3);
 	p[v6 ? 20 : 23] = 6;
 	p[l4 + 12] = 0x50;
-	*h = (struct net_header){ 1, v6 ? NET_GSO_TCPV6 : NET_GSO_TCPV4, 0, op & 16 ? 1000 : (u16)fuzz_le(in, 2), (u16)l4, 16, 0 };
+	*h = (struct net_header){ 1,       v6 ? NET_GSO_TCPV6 : NET_GSO_TCPV4,
+				  0,       op & 16 ? 1000 : (u16)fuzz_le(in, 2),
+				  (u16)l4, 16,
+				  0 };
 	if (op & 32)
 		h->gso_type = 0;
 	for (unsigned n = fuzz_u8(in) & 3; n; n--) {
@@ -146,22 +163,17 @@ static void step(struct fuzz_in *in)
 	case 5: {
 		u8 i = fuzz_u8(in) & 127;
 
-		set_desc(queue, i, address(in), fuzz_u32(in) >> (fuzz_u8(in) & 31), fuzz_u8(in) & 7, fuzz_u8(in));
+		set_desc(queue, i, address(in), fuzz_u32(in) >> (fuzz_u8(in) & 31), fuzz_u8(in) & 7,
+			 fuzz_u8(in));
 		break;
 	}
-	case 6:
-		offer(queue, fuzz_u8(in));
-		break;
+	case 6: offer(queue, fuzz_u8(in)); break;
 	case 7:
 		put(0, NOTIFY(fuzz_u8(in) % 8), 2, 0);
 		work();
 		break;
-	case 8:
-		set_ram(RING(queue) + (fuzz_le(in, 2) & 0xfffe), fuzz_le(in, 2), 2);
-		break;
-	case 9:
-		drive(0, 3, (u32)fuzz_number(in));
-		break;
+	case 8: set_ram(RING(queue) + (fuzz_le(in, 2) & 0xfffe), fuzz_le(in, 2), 2); break;
+	case 9: drive(0, 3, (u32)fuzz_number(in)); break;
 	case 10: {
 		u32 at = (u32)fuzz_le(in, 2) & 0x3fff;
 		unsigned size = 1u << (op >> 6);
@@ -218,7 +230,8 @@ static void check_works(void)
 	offer(TX, 0);
 	put(0, NOTIFY(TX), 2, TX);
 	use(GOOD);
-	CHECK(ram(USED(RX) + 2, 2) == 1 && ram(USED(RX) + 8, 4) == 112 && ram(BUFFER_AT + 12 + 40, 8) == 0x1122334455667788);
+	CHECK(ram(USED(RX) + 2, 2) == 1 && ram(USED(RX) + 8, 4) == 112 &&
+	      ram(BUFFER_AT + 12 + 40, 8) == 0x1122334455667788);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -232,8 +245,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	seen = 0;
 	fake_vm_config.nr_nets = 1;
 	for (unsigned n = 0; n < GUESTS; n++) {
-		fake_vm_config.net[0] = (struct vm_config_net){ .segment = "lan0", .mac = 2 | (u64)(n + 1) << 40,
-							      .bridge = n != GOOD };
+		fake_vm_config.net[0] = (struct vm_config_net){ .segment = "lan0",
+								.mac = 2 | (u64)(n + 1) << 40,
+								.bridge = n != GOOD };
 		CHECK(!guest_start());
 		guest[n].vm = vm;
 		drive(0, 3, 0x3bbab);

@@ -40,7 +40,7 @@ static void check_kept(const u8 *before, u16 offset, u32 mask)
 
 	memcpy(&old, before + offset, 4);
 	memcpy(&new, hw + offset, 4);
-	CHECK((old & mask) == (new & mask));
+	CHECK((old & mask) == (new &mask));
 }
 
 static void check_device(const u8 *before, const struct pci_cap *cap, unsigned nr)
@@ -162,7 +162,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			gate(&c, value);
 		if (pci_config_master_gated(&c)) {
 			CHECK(!(hw[4] & BUS_MASTER));
-			CHECK(pci_config_master_waits(&c) == !!(pci_config_read(&c, 4, 2) & BUS_MASTER));
+			CHECK(pci_config_master_waits(&c) ==
+			      !!(pci_config_read(&c, 4, 2) & BUS_MASTER));
 		}
 		check_reads(&c, offset & 0xffc);
 		for (unsigned i = 0; i < PCI_BARS; i++)

@@ -31,14 +31,19 @@ static struct host_pci_function function;
 static u32 table[FAKE_REGISTERS / 4];
 static const struct pci_bar bars[PCI_BARS] = { { 0xfebf0000, 0x4000, 0 } };
 static const struct pci_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
-static struct { u32 word[4]; } model[MOST]; /* what the guest has written */
+static struct {
+	u32 word[4];
+} model[MOST]; /* what the guest has written */
 
 /* Fixed or lowest priority, edge or level, to the physical ID of one of two vCPUs. */
 static struct vcpu *taker(u64 address, u32 data)
 {
 	u32 id = address >> 12 & 0xff, mode = data >> 8 & 7;
 
-	return address >> 20 == 0xfee && !(address & 4) && id < 2 && mode <= 1 && (data & 0xff) >= 16 ? &vcpus[id] : NULL;
+	return address >> 20 == 0xfee && !(address & 4) && id < 2 && mode <= 1 &&
+			       (data & 0xff) >= 16
+		       ? &vcpus[id]
+		       : NULL;
 }
 
 static const struct vcpu *msi_vcpu(struct vm *v, u64 address, u32 data)
@@ -55,15 +60,14 @@ static void msi(struct vm *v, u64 address, u32 data)
 static const struct intc_ops intc = { .msi = msi, .msi_vcpu = msi_vcpu };
 
 /* The handler of those vectors that are not to be had. */
-static void others(void *, unsigned)
-{
-}
+static void others(void *, unsigned) { }
 
 static bool is_ours(u32 address, u32 data, unsigned count, const struct pci_vector *v)
 {
 	for (unsigned n = 0; n < count; n++)
-		if (data + n >= FAKE_VECTORS || !fake_host.vector[data + n].fn || fake_host.vector[data + n].arg != v ||
-		    fake_host.vector[data + n].n != n || address != (0xfee00000u | fake_host.vector[data].cpu << 12))
+		if (data + n >= FAKE_VECTORS || !fake_host.vector[data + n].fn ||
+		    fake_host.vector[data + n].arg != v || fake_host.vector[data + n].n != n ||
+		    address != (0xfee00000u | fake_host.vector[data].cpu << 12))
 			return false;
 	return fake_host.vector[data].cpu - CPU < 2 && IS_ALIGNED(data, count);
 }
@@ -74,17 +78,21 @@ static void check(unsigned capable)
 	unsigned count = 1u << (control >> 4 & 7);
 
 	if (control & 1)
-		CHECK(count <= 1u << capable && is_ours(host_pci_read(0, MSI + 4, 4),
-			host_pci_read(0, control & 0x80 ? MSI + 12 : MSI + 8, 2), count, &dev.msi));
+		CHECK(count <= 1u << capable &&
+		      is_ours(host_pci_read(0, MSI + 4, 4),
+			      host_pci_read(0, control & 0x80 ? MSI + 12 : MSI + 8, 2), count,
+			      &dev.msi));
 	CHECK(!(control & 0x80) || !(control & 1) || host_pci_read(0, MSI + 8, 4) == 0);
 	CHECK(!dev.nr_msix || (x & 0x7ff) == dev.nr_msix - 1);
 	for (unsigned i = 0; i < dev.nr_msix; i++) {
 		const u32 *e = &table[i * 4];
 
-		CHECK(e[3] == 1 || (e[3] == 0 && e[1] == 0 && is_ours(e[0], e[2], 1, &dev.msix[i])));
+		CHECK(e[3] == 1 ||
+		      (e[3] == 0 && e[1] == 0 && is_ours(e[0], e[2], 1, &dev.msix[i])));
 		for (unsigned n = 0; n < 4; n++)
 			CHECK(pci_msix_read(&dev, TABLE + i * 16 + n * 4, 4) == model[i].word[n]);
-		CHECK(pci_msix_read(&dev, TABLE + i * 16 + 8, 8) == (model[i].word[2] | (u64)model[i].word[3] << 32));
+		CHECK(pci_msix_read(&dev, TABLE + i * 16 + 8, 8) ==
+		      (model[i].word[2] | (u64)model[i].word[3] << 32));
 		CHECK(pci_msix_read(&dev, TABLE + i * 16 + 9, 1) == (model[i].word[2] >> 8 & 0xff));
 		CHECK(pci_msix_read(&dev, TABLE + i * 16 + 6, 2) == model[i].word[1] >> 16);
 	}
@@ -96,7 +104,8 @@ static void write_table(struct fuzz_in *in)
 	unsigned size = 1u << (fuzz_u8(in) & 3);
 	u32 *word;
 
-	CHECK(pci_msix_owns(&dev, 0, TABLE + offset) == (offset < dev.nr_msix * 16) && !pci_msix_owns(&dev, 1, TABLE));
+	CHECK(pci_msix_owns(&dev, 0, TABLE + offset) == (offset < dev.nr_msix * 16) &&
+	      !pci_msix_owns(&dev, 1, TABLE));
 	if (!dev.nr_msix)
 		return;
 	offset = ALIGN_DOWN(offset % (dev.nr_msix * 16), size);
@@ -105,7 +114,8 @@ static void write_table(struct fuzz_in *in)
 	if (fuzz_u8(in) & 1) {
 		size = 4;
 		offset &= ~3ull;
-		value = offset % 16 == 0 ? 0xfee00000 | (value & 3) << 12 : value & (u64[]){ 0, 0xff, 1 }[offset % 16 / 4 - 1];
+		value = offset % 16 == 0 ? 0xfee00000 | (value & 3) << 12
+					 : value & (u64[]){ 0, 0xff, 1 }[offset % 16 / 4 - 1];
 	}
 	pci_msix_write(&dev, TABLE + offset, size, value);
 	if (size < 4)
@@ -133,7 +143,8 @@ static void write_config(struct fuzz_in *in)
 	unsigned size = 1u << fuzz_u8(in) % 3;
 
 	if (IS_ALIGNED(offset, size))
-		write_register(offset, size, fuzz_u8(in) & 1 ? 0xfee00000u | fuzz_u8(in) : fuzz_u32(in));
+		write_register(offset, size,
+			       fuzz_u8(in) & 1 ? 0xfee00000u | fuzz_u8(in) : fuzz_u32(in));
 }
 
 /* As a driver does it. */
@@ -150,7 +161,8 @@ static void enable_msi(struct fuzz_in *in, bool wide)
 static void interrupt(u8 n)
 {
 	if (fake_host.vector[n % FAKE_VECTORS].fn)
-		fake_host.vector[n % FAKE_VECTORS].fn(fake_host.vector[n % FAKE_VECTORS].arg, fake_host.vector[n % FAKE_VECTORS].n);
+		fake_host.vector[n % FAKE_VECTORS].fn(fake_host.vector[n % FAKE_VECTORS].arg,
+						      fake_host.vector[n % FAKE_VECTORS].n);
 }
 
 static void clear(void)
@@ -178,9 +190,12 @@ static int create(unsigned capable, unsigned form, unsigned entries)
 	fake_host.pages_until_fail = odd == NO_MEMORY;
 	dev.vm = &vm;
 	dev.host = &function;
-	CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, odd == NO_MSIX ? 1 : 2));
+	CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps,
+			       odd == NO_MSIX ? 1 : 2));
 	err = pci_msi_create(&dev);
-	CHECK(err == (odd == NO_MEMORY ? -ENOMEM : odd == TABLE_OUTSIDE || odd == PENDING_OUTSIDE ? -EINVAL : 0));
+	CHECK(err == (odd == NO_MEMORY                                 ? -ENOMEM
+		      : odd == TABLE_OUTSIDE || odd == PENDING_OUTSIDE ? -EINVAL
+								       : 0));
 	CHECK(err || dev.nr_msix == (odd == NO_MSIX ? 0 : entries));
 	return err;
 }
@@ -188,7 +203,8 @@ static int create(unsigned capable, unsigned form, unsigned entries)
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct fuzz_in in = { data, size };
-	unsigned capable = fuzz_u8(&in) % 6, form = fuzz_u8(&in), entries = 1 + fuzz_u8(&in) % MOST, what;
+	unsigned capable = fuzz_u8(&in) % 6, form = fuzz_u8(&in), entries = 1 + fuzz_u8(&in) % MOST,
+		 what;
 
 	fake_host_reset();
 	fake_host.quiet = true;
@@ -209,15 +225,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	clear();
 	while (in.left) {
 		switch (fuzz_u8(&in) & 3) {
-		case 0:
-			write_config(&in);
-			break;
-		case 1:
-			write_table(&in);
-			break;
-		case 2:
-			interrupt(fuzz_u8(&in));
-			break;
+		case 0: write_config(&in); break;
+		case 1: write_table(&in); break;
+		case 2: interrupt(fuzz_u8(&in)); break;
 		default:
 			what = fuzz_u8(&in);
 			if (what & 1)
@@ -227,7 +237,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 				break;
 			host_pci_write(0, MSI + 2, 2, host_pci_read(0, MSI + 2, 2) & ~0x71u);
 			host_pci_write(0, MSIX + 2, 2, host_pci_read(0, MSIX + 2, 2) & 0x7ff);
-			CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, dev.nr_msix ? 2 : 1));
+			CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps,
+					       dev.nr_msix ? 2 : 1));
 			pci_msi_reset(&dev);
 			clear();
 		}
@@ -235,7 +246,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 	pci_msi_destroy(&dev);
 	for (unsigned i = 0; i < FAKE_VECTORS; i++)
-		CHECK(fake_host.vector[i].fn == (i < FAKE_VECTORS * (form >> 5) / 7 ? others : NULL));
+		CHECK(fake_host.vector[i].fn ==
+		      (i < FAKE_VECTORS * (form >> 5) / 7 ? others : NULL));
 	CHECK(!fake_host.pages_in_use);
 	return 0;
 }

@@ -37,7 +37,8 @@ static void check_walk(const struct pcicap_reader *r)
 	n = pcicap_walk(r, cap, REGISTERS, &problem);
 	CHECK(n <= REGISTERS && (!problem || *problem));
 	for (unsigned i = 0; i < n; i++) {
-		CHECK(cap[i].extended ? r->extended && cap[i].offset >= 0x100 : cap[i].offset >= 0x40 && cap[i].offset < 0x100);
+		CHECK(cap[i].extended ? r->extended && cap[i].offset >= 0x100
+				      : cap[i].offset >= 0x40 && cap[i].offset < 0x100);
 		CHECK(cap[i].offset % 4 == 0);
 		CHECK(cap[i].extended || !extended); /* standard ones first */
 		extended = cap[i].extended;
@@ -82,8 +83,10 @@ static void check_sriov(const struct pcicap_reader *r, u16 at, u8 bus, u8 count)
 	if (!count || sriov_unfit(&s, &pf, count, (u8)(bus | 1)))
 		return;
 	for (unsigned n = 0; n < count; n++) {
-		CHECK(sriov_address(&s, &pf, n, &one) && one.bus <= (bus | 1) && !pci_same_address(&pf, &one));
-		CHECK(n + 1u == count || (sriov_address(&s, &pf, n + 1, &next) && !pci_same_address(&one, &next)));
+		CHECK(sriov_address(&s, &pf, n, &one) && one.bus <= (bus | 1) &&
+		      !pci_same_address(&pf, &one));
+		CHECK(n + 1u == count ||
+		      (sriov_address(&s, &pf, n + 1, &next) && !pci_same_address(&one, &next)));
 	}
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
 		CHECK(!s.bar[i].size || s.bar[i].base + s.bar[i].size * count - 1 >= s.bar[i].base);
@@ -109,6 +112,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 	check_walk(&r);
 	/* Where the walk finds one, or anywhere. */
-	check_sriov(&r, flags & 16 ? flags * 0x10 : pcicap_find(&r, PCI_EXT_CAP_SRIOV, true), (u8)(fixed >> 8), (u8)fixed);
+	check_sriov(&r, flags & 16 ? flags * 0x10 : pcicap_find(&r, PCI_EXT_CAP_SRIOV, true),
+		    (u8)(fixed >> 8), (u8)fixed);
 	return 0;
 }

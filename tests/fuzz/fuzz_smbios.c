@@ -31,7 +31,9 @@ void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 	if (leaf == 0)
 		out->eax = 0xb;
 	if (leaf == 0xb)
-		*out = (struct cpuid_regs){ .eax = subleaf ? 3 : 1, .ebx = 2, .ecx = subleaf ? 0x201 : 0x100 };
+		*out = (struct cpuid_regs){ .eax = subleaf ? 3 : 1,
+					    .ebx = 2,
+					    .ecx = subleaf ? 0x201 : 0x100 };
 	if (leaf == 0x80000002)
 		memcpy(out, "CPU", 4);
 }
@@ -41,9 +43,7 @@ u64 host_tsc_khz(void)
 	return 2000000;
 }
 
-void host_log(const char *, ...)
-{
-}
+void host_log(const char *, ...) { }
 
 void *guest_ptr(struct vm *, gpa_t at, u64 size)
 {
@@ -85,9 +85,15 @@ static void guest(u8 kind)
 {
 	static struct vm vm = { .name = "vm0" };
 	static struct acpi_guest_cpu cpus[16];
-	static const struct acpi_guest_memory memory[] = { { 0, 0xa0000, 0 }, { MIB(1), GIB(2), 0 }, { GIB(4), GIB(64), 1 } };
+	static const struct acpi_guest_memory memory[] = { { 0, 0xa0000, 0 },
+							   { MIB(1), GIB(2), 0 },
+							   { GIB(4), GIB(64), 1 } };
 	struct vm_config config = { .dmi_node = true, .flat = kind & 1 };
-	struct acpi_guest in = { .cpus = cpus, .nr_cpus = 1 + (kind >> 4), .memory = memory, .nr_memory = 3, .nr_nodes = 2 };
+	struct acpi_guest in = { .cpus = cpus,
+				 .nr_cpus = 1 + (kind >> 4),
+				 .memory = memory,
+				 .nr_memory = 3,
+				 .nr_nodes = 2 };
 	unsigned types[128] = { 0 };
 	const u8 *p, *stop;
 	u64 address;
@@ -97,7 +103,8 @@ static void guest(u8 kind)
 		cpus[i].apic_id = i * (1 + (kind >> 1 & 3));
 	vm.config = &config;
 	CHECK(!guest_smbios_build(&vm, &in, 100));
-	CHECK(smbios_entry_says(ram + 0xf0040, &address, &length) && address == GUEST_ACPI_BASE + 112);
+	CHECK(smbios_entry_says(ram + 0xf0040, &address, &length) &&
+	      address == GUEST_ACPI_BASE + 112);
 	stop = ram + address + length;
 	for (p = ram + address; p != stop; p = smbios_after(p, stop)) {
 		CHECK(p && smbios_after(p, stop) && p[0] < 128);
@@ -106,8 +113,10 @@ static void guest(u8 kind)
 		if (p[0] == 1)
 			CHECK((p[8 + 7] & 0xf0) == 0x50 && (p[8 + 8] & 0xc0) == 0x80);
 	}
-	CHECK(types[0] == 1 && types[1] == 1 && types[2] <= 1 && types[3] == 1 && types[4] && types[4] <= in.nr_cpus);
-	CHECK(types[16] == 1 && types[17] == 2 && types[19] == 3 && types[32] == 1 && types[127] == 1);
+	CHECK(types[0] == 1 && types[1] == 1 && types[2] <= 1 && types[3] == 1 && types[4] &&
+	      types[4] <= in.nr_cpus);
+	CHECK(types[16] == 1 && types[17] == 2 && types[19] == 3 && types[32] == 1 &&
+	      types[127] == 1);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -123,9 +132,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		node = copy;
 		node_size = size - 2;
 		for (unsigned type = 0; type < 128; type++) {
-			const u8 *end, *p = smbios_find(node, node_size, (u8)type, data[1] & 3, &end);
+			const u8 *end,
+				*p = smbios_find(node, node_size, (u8)type, data[1] & 3, &end);
 
-			CHECK(!p || (p >= node && p[0] == type && p + p[1] <= end && end + 2 <= node + node_size));
+			CHECK(!p || (p >= node && p[0] == type && p + p[1] <= end &&
+				     end + 2 <= node + node_size));
 			CHECK(!p || (!end[0] && !end[1]));
 		}
 		guest(data[1]);

@@ -191,19 +191,18 @@ static void check_counters(struct stage2 *s)
 /* Addresses near the boundaries of all levels; sizes of some pages of each. */
 static u64 address(struct fuzz_in *in)
 {
-	static const u64 base[] = { 0, PAGE_SIZE_2M, PAGE_SIZE_1G, BIT(39), BIT(48) - PAGE_SIZE_1G, BIT(47), BIT(40), MIB(768) };
+	static const u64 base[] = {
+		0,       PAGE_SIZE_2M, PAGE_SIZE_1G, BIT(39), BIT(48) - PAGE_SIZE_1G,
+		BIT(47), BIT(40),      MIB(768)
+	};
 	u8 a = fuzz_u8(in), b = fuzz_u8(in);
 	s64 offset = (s8)b;
 
 	switch (a >> 3 & 3) {
-	case 0:
-		return base[a & 7] + (u64)offset * PAGE_SIZE;
-	case 1:
-		return base[a & 7] + (u64)offset * PAGE_SIZE_2M;
-	case 2:
-		return base[a & 7] + (u64)offset * PAGE_SIZE_1G;
-	default:
-		return a & 0x80 ? fuzz_number(in) : base[a & 7];
+	case 0: return base[a & 7] + (u64)offset * PAGE_SIZE;
+	case 1: return base[a & 7] + (u64)offset * PAGE_SIZE_2M;
+	case 2: return base[a & 7] + (u64)offset * PAGE_SIZE_1G;
+	default: return a & 0x80 ? fuzz_number(in) : base[a & 7];
 	}
 }
 
@@ -212,14 +211,12 @@ static u64 length(struct fuzz_in *in)
 	u8 a = fuzz_u8(in);
 
 	switch (a >> 6) {
-	case 0:
-		return (a & 63) * PAGE_SIZE;
-	case 1:
-		return (a & 7) * PAGE_SIZE_2M + (a >> 3 & 7) * PAGE_SIZE;
+	case 0: return (a & 63) * PAGE_SIZE;
+	case 1: return (a & 7) * PAGE_SIZE_2M + (a >> 3 & 7) * PAGE_SIZE;
 	case 2:
-		return (a & 3) * PAGE_SIZE_1G + (a >> 2 & 3) * PAGE_SIZE_2M + (a >> 4 & 3) * PAGE_SIZE;
-	default:
-		return a & 32 ? fuzz_number(in) : PAGE_SIZE_2M;
+		return (a & 3) * PAGE_SIZE_1G + (a >> 2 & 3) * PAGE_SIZE_2M +
+		       (a >> 4 & 3) * PAGE_SIZE;
+	default: return a & 32 ? fuzz_number(in) : PAGE_SIZE_2M;
 	}
 }
 
@@ -236,7 +233,8 @@ static bool bad_range(u64 gpa, u64 size)
 
 static void map(struct stage2 *s, struct fuzz_in *in, u64 gpa, u64 size)
 {
-	static const enum memtype types[] = { MEMTYPE_UC, MEMTYPE_WC, MEMTYPE_WT, MEMTYPE_WP, MEMTYPE_WB, MEMTYPE_UC_MINUS };
+	static const enum memtype types[] = { MEMTYPE_UC, MEMTYPE_WC, MEMTYPE_WT,
+					      MEMTYPE_WP, MEMTYPE_WB, MEMTYPE_UC_MINUS };
 	u8 how = fuzz_u8(in);
 	u64 hpa = how & 1 ? gpa & (BIT(48) - 1) : address(in) & (BIT(50) - 1);
 	unsigned prot = STAGE2_R | (how & 2 ? STAGE2_W : 0) | (how & 4 ? STAGE2_X : 0);
@@ -244,7 +242,8 @@ static void map(struct stage2 *s, struct fuzz_in *in, u64 gpa, u64 size)
 	bool bad = bad_range(gpa, size) || !IS_ALIGNED(hpa, PAGE_SIZE);
 	int err;
 
-	if (!bad && (too_long(s, size) || count > RANGES - 4 || (size > MIB(4) && !IS_ALIGNED(gpa ^ hpa, PAGE_SIZE_2M))))
+	if (!bad && (too_long(s, size) || count > RANGES - 4 ||
+		     (size > MIB(4) && !IS_ALIGNED(gpa ^ hpa, PAGE_SIZE_2M))))
 		return;
 	err = stage2_map(s, gpa, hpa, size, prot, type);
 	CHECK((err == -EINVAL) == bad);
@@ -292,7 +291,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	count = edges = in_use = 0;
 	limit = how & 8 ? fuzz_u8(&in) % PAGES : PAGES;
 	memset(used, 0, sizeof(used));
-	err = stage2_init(&s, how & 1 ? &ept_format : &npt_format, &mem, (how >> 1 & 3) % LEAF_SIZES);
+	err = stage2_init(&s, how & 1 ? &ept_format : &npt_format, &mem,
+			  (how >> 1 & 3) % LEAF_SIZES);
 	CHECK((err == -ENOMEM) == !limit);
 	for (unsigned i = 0; !err && in.left && i < STEPS && in_use < PAGES - 12; i++) {
 		u8 op = fuzz_u8(&in);

@@ -44,7 +44,8 @@ static void rtc(struct fuzz_in *in)
 	t = (time_t)seconds;
 	CHECK(gmtime_r(&t, &tm));
 	binary = r.status_b & 4;
-	hour = binary ? r.hour & (r.status_b & 2 ? 0xff : 0x7f) : from_bcd(r.hour & (r.status_b & 2 ? 0xff : 0x7f));
+	hour = binary ? r.hour & (r.status_b & 2 ? 0xff : 0x7f)
+		      : from_bcd(r.hour & (r.status_b & 2 ? 0xff : 0x7f));
 	if (!(r.status_b & 2))
 		hour = hour % 12 + (r.hour & 0x80 ? 12 : 0);
 	CHECK(tm.tm_sec == (int)(binary ? r.second : from_bcd(r.second)));
@@ -78,15 +79,18 @@ static void tsc_choice(struct fuzz_in *in)
 }
 
 /* Samples as a machine makes them, whose rate is known: the estimate's bound must hold it. */
-static void tsc_moment(struct fuzz_in *in, struct tsc_moment *m, u64 at, u64 hz, const struct tsc_reference *ref)
+static void tsc_moment(struct fuzz_in *in, struct tsc_moment *m, u64 at, u64 hz,
+		       const struct tsc_reference *ref)
 {
 	for (unsigned i = 0; i < TSC_SAMPLES; i++) {
 		u64 before = fuzz_u8(in) * 16u, after = fuzz_u8(in) * 16u;
 
 		at += before;
 		m->sample[i] = (struct tsc_sample){
-			at - before, at + after,
-			(u64)((unsigned __int128)at * ref->mhz / ((unsigned __int128)hz * 1000)) & ref->mask,
+			at - before,
+			at + after,
+			(u64)((unsigned __int128)at * ref->mhz / ((unsigned __int128)hz * 1000)) &
+				ref->mask,
 		};
 		at += after;
 	}
@@ -104,13 +108,15 @@ static void tsc_estimate(struct fuzz_in *in)
 	/* Up to a minute; of a narrow counter not more wraps than a rate known to 1 % can count. */
 	elapsed = fuzz_number(in) % (hz * 60);
 	if (coarse)
-		elapsed = MIN(elapsed, (u64)((unsigned __int128)(ref.mask + 1) * 40 * 1000 * hz / ref.mhz));
+		elapsed = MIN(elapsed,
+			      (u64)((unsigned __int128)(ref.mask + 1) * 40 * 1000 * hz / ref.mhz));
 	tsc_moment(in, &first, BIT(32), hz, &ref);
 	tsc_moment(in, &last, BIT(32) + elapsed + 16 * 512 * TSC_SAMPLES, hz, &ref);
 	if (!tsc_rate_estimate(&first, &last, &ref, coarse, &got))
 		return;
 	CHECK(got.hz);
-	CHECK((got.hz > hz ? got.hz - hz : hz - got.hz) <= (u64)((unsigned __int128)got.hz * got.bound_ppb / 1000000000) + 1);
+	CHECK((got.hz > hz ? got.hz - hz : hz - got.hz) <=
+	      (u64)((unsigned __int128)got.hz * got.bound_ppb / 1000000000) + 1);
 }
 
 static void pvclock(struct fuzz_in *in)
@@ -135,17 +141,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct fuzz_in in = { data, size };
 
 	switch (fuzz_u8(&in) % 4) {
-	case 0:
-		rtc(&in);
-		break;
-	case 1:
-		tsc_choice(&in);
-		break;
-	case 2:
-		tsc_estimate(&in);
-		break;
-	default:
-		pvclock(&in);
+	case 0: rtc(&in); break;
+	case 1: tsc_choice(&in); break;
+	case 2: tsc_estimate(&in); break;
+	default: pvclock(&in);
 	}
 	return 0;
 }

@@ -116,21 +116,11 @@ static void step(struct fuzz_in *input)
 			out(0, sent++);
 		break;
 	case 3:
-	case 4:
-		read_data();
-		break;
-	case 5:
-		type(n + 1);
-		break;
-	case 6:
-		type(n * 80u);
-		break;
-	case 7:
-		fake_host_drain(n * 4u);
-		break;
-	case 8:
-		fake_host.output_room = n;
-		break;
+	case 4: read_data(); break;
+	case 5: type(n + 1); break;
+	case 6: type(n * 80u); break;
+	case 7: fake_host_drain(n * 4u); break;
+	case 8: fake_host.output_room = n; break;
 	case 9: /* but those whose reading changes the model */
 		if (n && n != 5)
 			in(n);
@@ -146,7 +136,8 @@ static void step(struct fuzz_in *input)
 	case 11: { /* wider than a byte: no such access */
 		unsigned size = op & 0x80 ? 4 : 2;
 
-		CHECK(guest_in(vm, (u16)(GUEST_UART_PORT + n), size) == (size == 4 ? ~0u : 0xffffu));
+		CHECK(guest_in(vm, (u16)(GUEST_UART_PORT + n), size) ==
+		      (size == 4 ? ~0u : 0xffffu));
 		guest_out(vm, (u16)(GUEST_UART_PORT + n), size, fuzz_u8(input));
 		break;
 	}
@@ -156,11 +147,8 @@ static void step(struct fuzz_in *input)
 	case 13:
 		out(1, n | (op & 0x80 ? 8 : 0)); /* IER */
 		break;
-	case 14:
-		out(4, n & 1 ? 0x0b : 0x1b);
-		break;
-	default:
-		out(3, n & 1 ? 0x83 : 0x03);
+	case 14: out(4, n & 1 ? 0x0b : 0x1b); break;
+	default: out(3, n & 1 ? 0x83 : 0x03);
 	}
 }
 

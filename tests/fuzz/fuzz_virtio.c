@@ -22,14 +22,10 @@ static u64 address(struct fuzz_in *in)
 	u8 tag = fuzz_u8(in);
 
 	switch (tag & 3) {
-	case 0:
-		return 0x40000 + tag * 64u;
-	case 1:
-		return RING(tag >> 2 & 1) + fuzz_le(in, 2) * 2;
-	case 2:
-		return GUEST_RAM - (tag >> 2);
-	default:
-		return fuzz_number(in);
+	case 0: return 0x40000 + tag * 64u;
+	case 1: return RING(tag >> 2 & 1) + fuzz_le(in, 2) * 2;
+	case 2: return GUEST_RAM - (tag >> 2);
+	default: return fuzz_number(in);
 	}
 }
 
@@ -72,9 +68,7 @@ static void step(struct fuzz_in *in)
 		set_desc(queue, i, address(in), length(in), fuzz_u8(in) & 7, fuzz_u8(in));
 		break;
 	}
-	case 1:
-		offer(queue, fuzz_u8(in));
-		break;
+	case 1: offer(queue, fuzz_u8(in)); break;
 	case 2:
 	case 3:
 		put(device, NOTIFY(queue), 2, queue);
@@ -93,7 +87,8 @@ static void step(struct fuzz_in *in)
 		break;
 	}
 	case 6: { /* the common structure */
-		static const u8 reg[] = { 0, 4, 8, 12, 16, 20, 22, 24, 26, 28, 32, 36, 40, 44, 48, 52 };
+		static const u8 reg[] = { 0,  4,  8,  12, 16, 20, 22, 24,
+					  26, 28, 32, 36, 40, 44, 48, 52 };
 		u8 n = fuzz_u8(in);
 
 		put(device, reg[n & 15], n & 64 ? 4 : n & 128 ? 1 : 2, fuzz_number(in));
@@ -107,17 +102,13 @@ static void step(struct fuzz_in *in)
 		work();
 		break;
 	}
-	case 8:
-		drive(device, 2, op & 128 ? BIT(29) : 0);
-		break;
+	case 8: drive(device, 2, op & 128 ? BIT(29) : 0); break;
 	case 9:
 		request(in, 0);
 		put(device, NOTIFY(0), 2, 0);
 		work();
 		break;
-	case 10:
-		fake_host_type("typed");
-		break;
+	case 10: fake_host_type("typed"); break;
 	case 11:
 		fake_host.output_len = 0;
 		fake_host_drain(fuzz_u8(in) * 16u);
@@ -138,8 +129,7 @@ static void step(struct fuzz_in *in)
 		memset(guest_ptr(vm, gpa(RING(queue)), 0xa000), 0, 0xa000);
 		offered[queue] = 0;
 		break;
-	default:
-		put(device, STATUS, 1, fuzz_u8(in));
+	default: put(device, STATUS, 1, fuzz_u8(in));
 	}
 }
 

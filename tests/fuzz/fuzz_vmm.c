@@ -28,9 +28,7 @@
 #include "vmm/startup.h"
 
 /* Makes the section of the services, whose ends the monitor asks the linker for. */
-static void no_service(void)
-{
-}
+static void no_service(void) { }
 MONITOR_SERVICE(no_service);
 
 /* The scheduler is none of the CPUs: what it does to a VM kicks all of them. */
@@ -104,7 +102,8 @@ static void cpu_window(void)
 	unsigned cpu = fake_host.this_cpu;
 	const struct vcpu *vcpu = fake_hvm.vcpu[cpu];
 
-	if (vcpu ? vcpu->vm->end == VM_RUNNING && vcpu->vm->ready < vcpu->vm->nr_vcpus : world.scheduling && fake_host.running[cpu])
+	if (vcpu ? vcpu->vm->end == VM_RUNNING && vcpu->vm->ready < vcpu->vm->nr_vcpus
+		 : world.scheduling && fake_host.running[cpu])
 		world_yield();
 }
 
@@ -122,7 +121,8 @@ void world_finish(void)
 	world.finished = true;
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		if (monitor_slots[i].config)
-			memset(monitor_slots[i].config->then, 0, sizeof(monitor_slots[i].config->then));
+			memset(monitor_slots[i].config->then, 0,
+			       sizeof(monitor_slots[i].config->then));
 		if (monitor_slots[i].vm)
 			vm_end(monitor_slots[i].vm, VM_END_POWEROFF);
 	}
@@ -176,7 +176,8 @@ static void limit_restarts(void)
 {
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config && monitor_slots[i].starts > 2)
-			memset(monitor_slots[i].config->then, 0, sizeof(monitor_slots[i].config->then));
+			memset(monitor_slots[i].config->then, 0,
+			       sizeof(monitor_slots[i].config->then));
 }
 
 /* Round robin over CPUs that can run; the input switches by world_yield(). */
@@ -212,8 +213,11 @@ static const struct {
 	const struct recorded_leaf *leaf;
 	unsigned count;
 } machines[] = {
-	{ qemu_tcg_max, ARRAY_SIZE(qemu_tcg_max) }, { bochs_haswell, ARRAY_SIZE(bochs_haswell) },
-	{ skylake_sp, ARRAY_SIZE(skylake_sp) }, { sapphire_rapids, ARRAY_SIZE(sapphire_rapids) }, { zen4, ARRAY_SIZE(zen4) },
+	{ qemu_tcg_max, ARRAY_SIZE(qemu_tcg_max) },
+	{ bochs_haswell, ARRAY_SIZE(bochs_haswell) },
+	{ skylake_sp, ARRAY_SIZE(skylake_sp) },
+	{ sapphire_rapids, ARRAY_SIZE(sapphire_rapids) },
+	{ zen4, ARRAY_SIZE(zen4) },
 };
 
 static void cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
@@ -230,8 +234,12 @@ static void make_function(void)
 {
 	static u8 registers[FAKE_REGISTERS];
 	static const struct host_pci_function function = {
-		.address = { 0, 0, 4 << 3 }, .id = { 0x1b36, 0x10, 0x010802 }, .extended = true, .node = -1,
-		.bar = { { WORLD_BAR, WORLD_BAR_SIZE, 0 }, { WORLD_SMALL_BAR, WORLD_SMALL_BAR_SIZE, 0 } },
+		.address = { 0, 0, 4 << 3 },
+		.id = { 0x1b36, 0x10, 0x010802 },
+		.extended = true,
+		.node = -1,
+		.bar = { { WORLD_BAR, WORLD_BAR_SIZE, 0 },
+			 { WORLD_SMALL_BAR, WORLD_SMALL_BAR_SIZE, 0 } },
 	};
 
 	fake_host.nr_pci = 1;
@@ -252,7 +260,8 @@ static void make_function(void)
 
 static void make_host(struct fuzz_in *in)
 {
-	static const u32 msrs[] = { MSR_ARCH_CAPABILITIES, MSR_PLATFORM_ID, MSR_XSS, MSR_SPEC_CTRL, MSR_PRED_CMD, MSR_XFD,
+	static const u32 msrs[] = { MSR_ARCH_CAPABILITIES, MSR_PLATFORM_ID, MSR_XSS,
+				    MSR_SPEC_CTRL,         MSR_PRED_CMD,    MSR_XFD,
 				    MSR_X2APIC_FIRST + 0xf };
 	u8 shape = fuzz_u8(in), memory = fuzz_u8(in);
 
@@ -275,7 +284,8 @@ static void make_host(struct fuzz_in *in)
 	fake_host.nr_ram = 1 + memory % 3;
 	for (unsigned i = 0; i < fake_host.nr_ram; i++)
 		fake_host.ram[i] = (struct host_extent){
-			.base = hpa(FAKE_RAM_BASE + i * GIB(2)), .size = MIB(16) << (memory >> (2 + 2 * i) & 3),
+			.base = hpa(FAKE_RAM_BASE + i * GIB(2)),
+			.size = MIB(16) << (memory >> (2 + 2 * i) & 3),
 			.node = (int)(i % fake_host.nr_nodes),
 		};
 	world.machine = (shape >> 5) % ARRAY_SIZE(machines);
@@ -332,9 +342,22 @@ static const struct {
 	u64 memsz;
 	u64 align;
 } __packed kernel = {
-	.ident = "\177ELF\2\1\1", .type = 2, .machine = 62, .version = 1, .entry = 0x1000000, .phoff = 64, .ehsize = 64,
-	.phentsize = 56, .phnum = 1, .ph_type = 1, .ph_flags = 5, .vaddr = 0x1000000, .paddr = 0x1000000,
-	.filesz = sizeof(kernel), .memsz = 8192, .align = 4096,
+	.ident = "\177ELF\2\1\1",
+	.type = 2,
+	.machine = 62,
+	.version = 1,
+	.entry = 0x1000000,
+	.phoff = 64,
+	.ehsize = 64,
+	.phentsize = 56,
+	.phnum = 1,
+	.ph_type = 1,
+	.ph_flags = 5,
+	.vaddr = 0x1000000,
+	.paddr = 0x1000000,
+	.filesz = sizeof(kernel),
+	.memsz = 8192,
+	.align = 4096,
 };
 
 /* The least of a bzImage: a setup header, and zeros to run. */
@@ -345,26 +368,41 @@ static const u8 *bzimage(void)
 		struct linux_setup_header hdr;
 		u8 rest[4096];
 	} __packed image = { .hdr = {
-		.setup_sects = 1, .syssize = 128, .boot_flag = LINUX_BOOT_FLAG, .jump_offset = 0x6a, .header = LINUX_HEADER_MAGIC,
-		.version = 0x20f, .loadflags = LINUX_LOADED_HIGH, .relocatable_kernel = 1, .cmdline_size = 2047,
-		.xloadflags = LINUX_XLF_KERNEL_64, .kernel_alignment = 0x200000, .pref_address = 0x1000000, .init_size = 0x100000,
-		.initrd_addr_max = 0x7fffffff,
-	} };
+				     .setup_sects = 1,
+				     .syssize = 128,
+				     .boot_flag = LINUX_BOOT_FLAG,
+				     .jump_offset = 0x6a,
+				     .header = LINUX_HEADER_MAGIC,
+				     .version = 0x20f,
+				     .loadflags = LINUX_LOADED_HIGH,
+				     .relocatable_kernel = 1,
+				     .cmdline_size = 2047,
+				     .xloadflags = LINUX_XLF_KERNEL_64,
+				     .kernel_alignment = 0x200000,
+				     .pref_address = 0x1000000,
+				     .init_size = 0x100000,
+				     .initrd_addr_max = 0x7fffffff,
+			     } };
 
 	return (const u8 *)&image;
 }
 
 /* A multiboot kernel by its header's own addresses, at 1 MiB. */
-static const u32 multiboot[64] = { 0x1badb002, 0x10003, -(0x1badb002u + 0x10003u), 0x100000, 0x100000, 0, 0x102000, 0x100020 };
+static const u32 multiboot[64] = { 0x1badb002, 0x10003,  -(0x1badb002u + 0x10003u),
+				   0x100000,   0x100000, 0,
+				   0x102000,   0x100020 };
 
 /* VM files from a list of lines, two bytes each; the kernel is one of three. */
 static void make_modules(struct fuzz_in *in)
 {
 	static const char *const kernels[] = { "kernel", "bz", "mb", "kern" };
-	static const char *const cpus[] = { "", "cpus = 2\n", "cpus = 3\n", "cpus = 1\n", "cpus = 0\n", "cpus = 1-2\n",
-					    "cpus = all\n", "cpus = 4\n" };
+	static const char *const cpus[] = {
+		"",           "cpus = 2\n",   "cpus = 3\n",   "cpus = 1\n",
+		"cpus = 0\n", "cpus = 1-2\n", "cpus = all\n", "cpus = 4\n"
+	};
 	static const char *const memory[] = { "32M", "34M", "64M", "node0:34M,node1:32M" };
-	static const char *const end[] = { "stop", "restart", "poweroff_node", "stop\ninitrd = initrd" };
+	static const char *const end[] = { "stop", "restart", "poweroff_node",
+					   "stop\ninitrd = initrd" };
 	/* clang-format off */
 	static const char *const more[] = {
 		"", "topology = flat\n", "leaf = 2M\n", "leaf = 4K\n", "remote_memory = allow\n",
@@ -379,7 +417,10 @@ static void make_modules(struct fuzz_in *in)
 	/* clang-format on */
 
 	static const char *const pci[] = {
-		"", "pci = 00:04.0\ndma = identity\n", "", "pci = class:0108\ndma = window\n",
+		"",
+		"pci = 00:04.0\ndma = identity\n",
+		"",
+		"pci = class:0108\ndma = window\n",
 	};
 	static char text[2][256];
 	u8 vms = fuzz_u8(in);
@@ -392,9 +433,11 @@ static void make_modules(struct fuzz_in *in)
 	for (unsigned i = 0; i < 1 + (vms & 1u); i++) {
 		u8 a = fuzz_u8(in), b = fuzz_u8(in);
 
-		snprintf(text[i], sizeof(text[i]), "kernel = %s\n%smemory = %s\non_end = %s\n%s%s", kernels[b >> 6], cpus[a & 7],
-			 memory[a >> 3 & 3], end[a >> 5 & 3], pci[b >> 4 & 3], more[b & 15]);
-		fake_host.modules[4 + i] = (struct host_module){ i ? "vm:b.conf" : "vm:a.conf", "", text[i], strlen(text[i]) };
+		snprintf(text[i], sizeof(text[i]), "kernel = %s\n%smemory = %s\non_end = %s\n%s%s",
+			 kernels[b >> 6], cpus[a & 7], memory[a >> 3 & 3], end[a >> 5 & 3],
+			 pci[b >> 4 & 3], more[b & 15]);
+		fake_host.modules[4 + i] = (struct host_module){ i ? "vm:b.conf" : "vm:a.conf", "",
+								 text[i], strlen(text[i]) };
 		fake_host.nr_modules++;
 	}
 }
@@ -403,7 +446,8 @@ static void check_end(void)
 {
 	unsigned configs = 0;
 
-	CHECK(!fake_host.timers && !fake_host.console && !fake_host.nr_extents && !fake_hvm.cpus_on);
+	CHECK(!fake_host.timers && !fake_host.console && !fake_host.nr_extents &&
+	      !fake_hvm.cpus_on);
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		CHECK(!monitor_slots[i].vm);
 		/* One that waits to restart holds off the node's end, and nothing here is idle for ten seconds. */
@@ -414,7 +458,8 @@ static void check_end(void)
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(output_rings); i++)
 		if (output_rings[i].data)
-			host_pages_free(output_rings[i].data, (unsigned)(output_rings[i].size / PAGE_SIZE));
+			host_pages_free(output_rings[i].data,
+					(unsigned)(output_rings[i].size / PAGE_SIZE));
 	memset(output_rings, 0, sizeof(output_rings));
 	/* The monitor keeps its VM files, and what their guests wrote, and nothing else. */
 	CHECK(!fake_host.pages_in_use);

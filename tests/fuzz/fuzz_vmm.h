@@ -12,10 +12,10 @@
 struct world {
 	struct fuzz_in in;
 	unsigned machine; /* whose CPUID it has */
-	bool finished;    /* the input is used up: all VMs are told to end */
-	bool off;         /* the node was powered off */
+	bool finished; /* the input is used up: all VMs are told to end */
+	bool off; /* the node was powered off */
 	bool scheduling;
-	unsigned naps;    /* times that all CPUs slept until a timer */
+	unsigned naps; /* times that all CPUs slept until a timer */
 	jmp_buf boot;
 };
 

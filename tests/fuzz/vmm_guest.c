@@ -14,7 +14,13 @@
 
 /* ---- instructions ---- */
 
-#define I(...) { (u8)sizeof((const u8[]){ __VA_ARGS__ }), { __VA_ARGS__ } }
+#define I(...) \
+	{ \
+		(u8)sizeof((const u8[]){ __VA_ARGS__ }), \
+		{ \
+			__VA_ARGS__ \
+		} \
+	}
 struct bytes {
 	u8 n;
 	u8 b[10];
@@ -48,9 +54,10 @@ static const struct bytes memory_insns[] = {
 /* clang-format on */
 
 static const struct bytes plain_insns[VMEXIT_REASONS] = {
-	[VMEXIT_CPUID] = I(0x0f, 0xa2), [VMEXIT_HLT] = I(0xf4), [VMEXIT_RDMSR] = I(0x0f, 0x32), [VMEXIT_WRMSR] = I(0x0f, 0x30),
-	[VMEXIT_HYPERCALL] = I(0x0f, 0x01, 0xd9), [VMEXIT_XSETBV] = I(0x0f, 0x01, 0xd1), [VMEXIT_WBINVD] = I(0x0f, 0x09),
-	[VMEXIT_IO] = I(0xee),
+	[VMEXIT_CPUID] = I(0x0f, 0xa2),           [VMEXIT_HLT] = I(0xf4),
+	[VMEXIT_RDMSR] = I(0x0f, 0x32),           [VMEXIT_WRMSR] = I(0x0f, 0x30),
+	[VMEXIT_HYPERCALL] = I(0x0f, 0x01, 0xd9), [VMEXIT_XSETBV] = I(0x0f, 0x01, 0xd1),
+	[VMEXIT_WBINVD] = I(0x0f, 0x09),          [VMEXIT_IO] = I(0xee),
 };
 
 static u64 next_linear(const struct vcpu *vcpu, const struct fake_vcpu *f)
@@ -101,7 +108,8 @@ static u64 edge(u8 which, struct fuzz_in *in)
 static u64 interesting_address(struct fuzz_in *in)
 {
 	static const u64 base[] = {
-		GUEST_LAPIC_BASE, GUEST_IOAPIC_BASE, 0xe0000000, 0x2000000, 0x9fff8, 0x4000, 0x1ffff8, 0x90000,
+		GUEST_LAPIC_BASE, GUEST_IOAPIC_BASE, 0xe0000000, 0x2000000, 0x9fff8,
+		0x4000,           0x1ffff8,          0x90000,
 	};
 	u8 a = fuzz_u8(in);
 
@@ -129,12 +137,17 @@ static void load_rip(struct vcpu *vcpu, const struct fake_vcpu *f, u64 rip)
 /* A far jump and a privilege level. */
 static void load_cs(struct vcpu *vcpu, struct fake_vcpu *f, struct fuzz_in *in)
 {
-	static const u32 code[] = { SEG_ATTR_L | 0x809b, SEG_ATTR_DB | 0x809b, 0x9b, SEG_ATTR_L | 0x809b };
+	static const u32 code[] = { SEG_ATTR_L | 0x809b, SEG_ATTR_DB | 0x809b, 0x9b,
+				    SEG_ATTR_L | 0x809b };
 	u8 how = fuzz_u8(in);
 	u32 dpl = how & 0x10 ? 3u << SEG_ATTR_DPL_SHIFT : 0, attr = code[how & 3] | dpl;
 
-	f->seg[SEG_CS] = (struct segment){ .selector = 0x10, .attr = attr, .limit = attr & SEG_ATTR_G ? ~0u : 0xffff,
-					   .base = how & 0x20 && !fake_hvm_64bit(f) ? (u64)fuzz_u8(in) << 12 : 0 };
+	f->seg[SEG_CS] =
+		(struct segment){ .selector = 0x10,
+				  .attr = attr,
+				  .limit = attr & SEG_ATTR_G ? ~0u : 0xffff,
+				  .base = how & 0x20 && !fake_hvm_64bit(f) ? (u64)fuzz_u8(in) << 12
+									   : 0 };
 	f->seg[SEG_SS] = (struct segment){ .selector = 0x18, .attr = 0xc093 | dpl, .limit = ~0u };
 	load_rip(vcpu, f, vcpu->regs.rip);
 }
@@ -145,8 +158,11 @@ static void load_segment(struct fake_vcpu *f, struct fuzz_in *in)
 	u8 how = fuzz_u8(in), seg = which[how & 3];
 	u64 base = fuzz_number(in);
 
-	f->seg[seg] = (struct segment){ .selector = 0x18, .attr = how & 4 ? SEG_ATTR_UNUSABLE : 0xc093, .limit = ~0u,
-					.base = seg >= SEG_FS ? (u64)((s64)(base << 16) >> 16) : (u32)base };
+	f->seg[seg] = (struct segment){ .selector = 0x18,
+					.attr = how & 4 ? SEG_ATTR_UNUSABLE : 0xc093,
+					.limit = ~0u,
+					.base = seg >= SEG_FS ? (u64)((s64)(base << 16) >> 16)
+							      : (u32)base };
 }
 
 static void write_memory(struct vcpu *vcpu, struct fuzz_in *in)
@@ -162,7 +178,8 @@ static void write_entry(struct vcpu *vcpu, const struct fake_vcpu *f, struct fuz
 	u8 index = fuzz_u8(in), flags = fuzz_u8(in), level = fuzz_u8(in);
 	u64 target = level & 0x80 ? interesting_address(in) : 0x4000 + (level & 7) * PAGE_SIZE;
 	u64 entry = (target & PTE_ADDR) | (flags & 0x1e7) | (level & 0x40 ? PTE_NX : 0);
-	u64 table = level & 8 ? f->reg[HVM_CR3] & 0xfffff000 : 0x4000 + (level >> 4 & 3) * PAGE_SIZE;
+	u64 table =
+		level & 8 ? f->reg[HVM_CR3] & 0xfffff000 : 0x4000 + (level >> 4 & 3) * PAGE_SIZE;
 
 	(void)guest_write(vcpu->vm, gpa(table + index * 8u), &entry, 8);
 }
@@ -173,26 +190,20 @@ static void load_register(struct vcpu *vcpu, struct fake_vcpu *f, struct fuzz_in
 
 	switch (which & 0x70) {
 	case 0x00:
-	case 0x10:
-		vcpu->regs.gpr[which & 15] = fuzz_number(in);
-		break;
-	case 0x20:
-		vcpu->regs.gpr[which & 1 ? GPR_RDI : GPR_RSI] = interesting_address(in);
-		break;
-	case 0x30:
-		load_rip(vcpu, f, fuzz_number(in));
-		break;
+	case 0x10: vcpu->regs.gpr[which & 15] = fuzz_number(in); break;
+	case 0x20: vcpu->regs.gpr[which & 1 ? GPR_RDI : GPR_RSI] = interesting_address(in); break;
+	case 0x30: load_rip(vcpu, f, fuzz_number(in)); break;
 	case 0x40:
-		(void)fake_hvm_load_cr3(vcpu, f, fuzz_number(in) & (BIT(fake_hvm.caps.phys_bits) - 1) &
-							 ~(f->reg[HVM_EFER] & EFER_LMA ? 0ull : ~0xffffffffull));
+		(void)fake_hvm_load_cr3(vcpu, f,
+					fuzz_number(in) & (BIT(fake_hvm.caps.phys_bits) - 1) &
+						~(f->reg[HVM_EFER] & EFER_LMA ? 0ull
+									      : ~0xffffffffull));
 		break;
 	case 0x50:
 		f->reg[HVM_DR7] = (fuzz_u32(in) & 0xffff2fff) | 0x400;
 		f->reg[HVM_DR6] = (fuzz_u32(in) & 0xe00f) | 0xffff0ff0;
 		break;
-	case 0x60:
-		vcpu->regs.gpr[GPR_RCX] = which & 15;
-		break;
+	case 0x60: vcpu->regs.gpr[GPR_RCX] = which & 15; break;
 	default: /* IRET and STI */
 		if (which & 1)
 			f->reg[HVM_NMI_BLOCKED] = 0;
@@ -210,9 +221,7 @@ static void happen(struct vcpu *vcpu, struct fuzz_in *in)
 
 	switch (what & 15) {
 	case 0:
-	case 1:
-		fake_host.tsc += fuzz_number(in) >> 24;
-		break;
+	case 1: fake_host.tsc += fuzz_number(in) >> 24; break;
 	case 2: /* typed */
 		if (fake_host.console)
 			for (unsigned i = 0; i <= what >> 4; i++)
@@ -225,17 +234,10 @@ static void happen(struct vcpu *vcpu, struct fuzz_in *in)
 	case 4:
 		vm->intc->msi(vm, 0xfee00000 | (u64)fuzz_u8(in) << 12, fuzz_u32(in) & 0xffff);
 		break;
-	case 5:
-		vm->intc->line(vm, what >> 4, fuzz_u8(in) & 1);
-		break;
-	case 6:
-		(void)(what & 0x10 ? vm_pause(vm) : vm_resume(vm));
-		break;
-	case 7:
-		host_cpu_kick((what >> 4) % fake_host.nr_cpus);
-		break;
-	default:
-		world_yield();
+	case 5: vm->intc->line(vm, what >> 4, fuzz_u8(in) & 1); break;
+	case 6: (void)(what & 0x10 ? vm_pause(vm) : vm_resume(vm)); break;
+	case 7: host_cpu_kick((what >> 4) % fake_host.nr_cpus); break;
+	default: world_yield();
 	}
 }
 
@@ -268,7 +270,8 @@ static void exit_msr(struct vcpu *vcpu, struct fuzz_in *in)
 	vcpu->regs.gpr[GPR_RDX] = value >> 32;
 }
 
-static void exit_io(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit *exit, struct fuzz_in *in)
+static void exit_io(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit *exit,
+		    struct fuzz_in *in)
 {
 	/* clang-format off */
 	static const u16 ports[] = { GUEST_UART_PORT, 0x64, 0xcf9, GUEST_SLEEP_CONTROL_PORT, 0xf4,
@@ -277,11 +280,13 @@ static void exit_io(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit 
 				0x70, GUEST_WATCHDOG_PORT, 0x71 };
 	/* clang-format on */
 
-	static const struct bytes strings[] = { I(0x6c), I(0x6d), I(0x6e), I(0x6f), I(0xf3, 0x6c), I(0xf3, 0x6d), I(0xf3, 0x6e),
-						I(0x66, 0x6f) };
+	static const struct bytes strings[] = { I(0x6c),       I(0x6d),       I(0x6e),
+						I(0x6f),       I(0xf3, 0x6c), I(0xf3, 0x6d),
+						I(0xf3, 0x6e), I(0x66, 0x6f) };
 	u8 how = fuzz_u8(in), more = fuzz_u8(in);
 
-	exit->io.port = how & 0x80 ? (u16)(more << 8 | fuzz_u8(in)) : (u16)(ports[(how & 7) | (how >> 3 & 8)] + (more & 7));
+	exit->io.port = how & 0x80 ? (u16)(more << 8 | fuzz_u8(in))
+				   : (u16)(ports[(how & 7) | (how >> 3 & 8)] + (more & 7));
 	exit->io.size = (u8)(1u << (more >> 3 & 3) % 3);
 	exit->io.in = how & 8;
 	exit->io.string = how & 16;
@@ -301,12 +306,14 @@ static void exit_io(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit 
 		vcpu->regs.gpr[GPR_RAX] = fuzz_u8(in);
 }
 
-static void exit_cr(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit *exit, struct fuzz_in *in)
+static void exit_cr(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit *exit,
+		    struct fuzz_in *in)
 {
 	static const u8 crs[] = { 0, 4, 8, 3 };
 	u8 how = fuzz_u8(in), gpr = fuzz_u8(in) & 15;
 	u8 mov[] = { 0x0f, how & 4 ? 0x22 : 0x20, (u8)(0xc0 | crs[how & 3] % 8 << 3 | (gpr & 7)) };
-	static const struct bytes other[] = { I(0x0f, 0x06), I(0x0f, 0x01, 0xf0), I(0x0f, 0x01, 0x37) };
+	static const struct bytes other[] = { I(0x0f, 0x06), I(0x0f, 0x01, 0xf0),
+					      I(0x0f, 0x01, 0x37) };
 
 	exit->cr.cr = crs[how & 3];
 	exit->cr.write = how & 4;
@@ -316,7 +323,8 @@ static void exit_cr(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit 
 	exit->cr.decoded = fake_hvm.caps.insn_len;
 	/* Half of the values change a bit or two of what is there. */
 	if (how & 0x40)
-		vcpu->regs.gpr[gpr] = f->reg[exit->cr.cr == 4 ? HVM_CR4 : HVM_CR0] ^ BIT(fuzz_u8(in) & 31);
+		vcpu->regs.gpr[gpr] =
+			f->reg[exit->cr.cr == 4 ? HVM_CR4 : HVM_CR0] ^ BIT(fuzz_u8(in) & 31);
 	else if (how & 0x80)
 		vcpu->regs.gpr[gpr] = fuzz_number(in);
 	if (exit->cr.kind == CR_MOV)
@@ -325,7 +333,8 @@ static void exit_cr(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit 
 		place(vcpu, f, other[gpr % ARRAY_SIZE(other)].b, other[gpr % ARRAY_SIZE(other)].n);
 }
 
-static void exit_stage2(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit *exit, struct fuzz_in *in)
+static void exit_stage2(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit *exit,
+			struct fuzz_in *in)
 {
 	u8 how = fuzz_u8(in), insn = fuzz_u8(in);
 
@@ -336,7 +345,8 @@ static void exit_stage2(struct vcpu *vcpu, const struct fake_vcpu *f, struct vme
 	/* Mostly an access to that place by an instruction that does it. */
 	if (how & 0x80) {
 		vcpu->regs.gpr[GPR_RDI] = exit->stage2.gpa.v;
-		place(vcpu, f, memory_insns[insn % ARRAY_SIZE(memory_insns)].b, memory_insns[insn % ARRAY_SIZE(memory_insns)].n);
+		place(vcpu, f, memory_insns[insn % ARRAY_SIZE(memory_insns)].b,
+		      memory_insns[insn % ARRAY_SIZE(memory_insns)].n);
 	} else if (insn & 1) {
 		place_raw(vcpu, f, in);
 	}
@@ -345,8 +355,8 @@ static void exit_stage2(struct vcpu *vcpu, const struct fake_vcpu *f, struct vme
 /* The delivery of what was entered, or of an exception of the guest's own, is cut short by this exit. */
 static void cut_delivery(struct vcpu *vcpu, struct fake_vcpu *f, u8 how)
 {
-	static const u8 faults[] = { VEC_DE, VEC_DF, VEC_TS, VEC_NP, VEC_SS, VEC_GP, VEC_PF, VEC_AC,
-				     VEC_UD, VEC_NM, VEC_MF, VEC_XM };
+	static const u8 faults[] = { VEC_DE, VEC_DF, VEC_TS, VEC_NP, VEC_SS, VEC_GP,
+				     VEC_PF, VEC_AC, VEC_UD, VEC_NM, VEC_MF, VEC_XM };
 	struct hvm_event *e = &vcpu->event;
 
 	if (f->entered.type == HVM_EVENT_INTR || f->entered.type == HVM_EVENT_NMI) {
@@ -355,13 +365,16 @@ static void cut_delivery(struct vcpu *vcpu, struct fake_vcpu *f, u8 how)
 			f->reg[HVM_NMI_BLOCKED] = 0;
 		return;
 	}
-	*e = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = faults[how % ARRAY_SIZE(faults)] };
-	e->has_error = f->reg[HVM_CR0] & CR0_PE && (e->vector == VEC_DF || (e->vector >= VEC_TS && e->vector <= VEC_PF) ||
-						     e->vector == VEC_AC);
+	*e = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION,
+				 .vector = faults[how % ARRAY_SIZE(faults)] };
+	e->has_error = f->reg[HVM_CR0] & CR0_PE &&
+		       (e->vector == VEC_DF || (e->vector >= VEC_TS && e->vector <= VEC_PF) ||
+			e->vector == VEC_AC);
 	e->error = e->has_error ? how : 0;
 }
 
-static void exit_exception(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit, struct fuzz_in *in)
+static void exit_exception(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit,
+			   struct fuzz_in *in)
 {
 	u8 how = fuzz_u8(in);
 
@@ -372,7 +385,8 @@ static void exit_exception(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit
 		cut_delivery(vcpu, f, how >> 1 & 15);
 }
 
-static void make_exit(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit, u8 op, struct fuzz_in *in)
+static void make_exit(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit, u8 op,
+		      struct fuzz_in *in)
 {
 	bool can_take = vcpu->regs.rflags & RFLAGS_IF && !vcpu->regs.shadow;
 
@@ -389,11 +403,10 @@ static void make_exit(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exi
 		else
 			f->nmi_window = false;
 		break;
-	case VMEXIT_EXCEPTION:
-		exit_exception(vcpu, f, exit, in);
-		break;
+	case VMEXIT_EXCEPTION: exit_exception(vcpu, f, exit, in); break;
 	case VMEXIT_CPUID:
-		vcpu->regs.gpr[GPR_RAX] = fuzz_u8(in) | (op & 0x20 ? 0x80000000u : 0) | (op & 0x40 ? 0x40000000u : 0);
+		vcpu->regs.gpr[GPR_RAX] =
+			fuzz_u8(in) | (op & 0x20 ? 0x80000000u : 0) | (op & 0x40 ? 0x40000000u : 0);
 		vcpu->regs.gpr[GPR_RCX] = fuzz_u8(in);
 		break;
 	case VMEXIT_XSETBV:
@@ -402,27 +415,21 @@ static void make_exit(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exi
 		vcpu->regs.gpr[GPR_RDX] = 0;
 		break;
 	case VMEXIT_RDMSR:
-	case VMEXIT_WRMSR:
-		exit_msr(vcpu, in);
-		break;
-	case VMEXIT_IO:
-		exit_io(vcpu, f, exit, in);
-		break;
-	case VMEXIT_CR:
-		exit_cr(vcpu, f, exit, in);
-		break;
+	case VMEXIT_WRMSR: exit_msr(vcpu, in); break;
+	case VMEXIT_IO: exit_io(vcpu, f, exit, in); break;
+	case VMEXIT_CR: exit_cr(vcpu, f, exit, in); break;
 	case VMEXIT_STAGE2:
 		exit_stage2(vcpu, f, exit, in);
 		if (fuzz_u8(in) == 0xff)
 			cut_delivery(vcpu, f, op);
 		break;
-	default:
-		break;
+	default: break;
 	}
 	if (plain_insns[exit->reason].n && !exit->io.string)
 		place(vcpu, f, plain_insns[exit->reason].b, plain_insns[exit->reason].n);
 	if (fake_hvm.caps.insn_len)
-		exit->insn_len = (u8)MAX(plain_insns[exit->reason].n, exit->reason == VMEXIT_CR ? 3 : 1);
+		exit->insn_len =
+			(u8)MAX(plain_insns[exit->reason].n, exit->reason == VMEXIT_CR ? 3 : 1);
 }
 
 void vmm_guest(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit)
@@ -460,23 +467,12 @@ void vmm_guest(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit)
 		f->entered.type = HVM_EVENT_NONE;
 		switch (op >> 2 & 7) {
 		case 0:
-		case 1:
-			load_register(vcpu, f, in);
-			break;
-		case 2:
-			load_rflags(vcpu, in);
-			break;
-		case 3:
-			write_memory(vcpu, in);
-			break;
-		case 4:
-			write_entry(vcpu, f, in);
-			break;
-		case 5:
-			op & 1 ? load_cs(vcpu, f, in) : load_segment(f, in);
-			break;
-		default:
-			happen(vcpu, in);
+		case 1: load_register(vcpu, f, in); break;
+		case 2: load_rflags(vcpu, in); break;
+		case 3: write_memory(vcpu, in); break;
+		case 4: write_entry(vcpu, f, in); break;
+		case 5: op & 1 ? load_cs(vcpu, f, in) : load_segment(f, in); break;
+		default: happen(vcpu, in);
 		}
 	}
 }

@@ -39,12 +39,9 @@ static void on_nmi(struct trap_frame *f)
 static u32 value(void)
 {
 	switch (rnd() & 3) {
-	case 0:
-		return 1u << (rnd() & 31);
-	case 1:
-		return rnd() & 0xff;
-	default:
-		return rnd();
+	case 0: return 1u << (rnd() & 31);
+	case 1: return rnd() & 0xff;
+	default: return rnd();
 	}
 }
 
@@ -55,7 +52,8 @@ static u32 value(void)
 static u32 tame(u64 offset, u32 v)
 {
 	if (option_number("direct", 0) && (v & 0xff) < 32 &&
-	    ((offset & ~0xfull) == APIC_ICR || (offset & ~0xfull) == APIC_SELF_IPI || (offset & ~0xfull) == APIC_LVT_TIMER))
+	    ((offset & ~0xfull) == APIC_ICR || (offset & ~0xfull) == APIC_SELF_IPI ||
+	     (offset & ~0xfull) == APIC_LVT_TIMER))
 		v |= 32;
 	return (offset & ~0xfull) == APIC_ICR && (v >> 8 & 7) >= 5 ? v & ~0x700u : v;
 }
@@ -66,18 +64,13 @@ static void access(u64 page, u64 offset, bool write)
 	u32 v = page == LAPIC_BASE ? tame(offset, value()) : value();
 
 	switch (rnd() & 7) {
-	case 0:
-		write ? (void)(*p = (u8)v) : (void)*p;
-		break;
-	case 1:
-		write ? (void)(*(volatile u16 *)p = (u16)v) : (void)*(volatile u16 *)p;
-		break;
+	case 0: write ? (void)(*p = (u8)v) : (void)*p; break;
+	case 1: write ? (void)(*(volatile u16 *)p = (u16)v) : (void)*(volatile u16 *)p; break;
 	case 2: /* an 8-byte store would reach the ICR past tame() */
 		if (!write)
 			(void)*(volatile u64 *)p;
 		break;
-	default:
-		write ? (void)(*(volatile u32 *)p = v) : (void)*(volatile u32 *)p;
+	default: write ? (void)(*(volatile u32 *)p = v) : (void)*(volatile u32 *)p;
 	}
 }
 
@@ -149,6 +142,7 @@ void test_main(void)
 		else
 			faults += try_wrmsr(msr, tame((msr & 0xff) * 0x10, value())) != NO_TRAP;
 	}
-	check(faults > rounds / 4 && faults < rounds, "%u of %lu MSR accesses raised #GP", faults, rounds);
+	check(faults > rounds / 4 && faults < rounds, "%u of %lu MSR accesses raised #GP", faults,
+	      rounds);
 	still_delivers("the x2APIC MSRs");
 }

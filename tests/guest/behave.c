@@ -37,8 +37,8 @@ extern const u8 behave_mwait[];
 static void sleep(bool by_mwait)
 {
 	if (by_mwait)
-		asm volatile("monitor\n\txor %%eax, %%eax\n\tsti\n\tmwait\nbehave_mwait:\n\tcli"
-			     : : "a"(&ticks), "c"(0ull), "d"(0ull) : "memory");
+		asm volatile("monitor\n\txor %%eax, %%eax\n\tsti\n\tmwait\nbehave_mwait:\n\tcli" :
+			     : "a"(&ticks), "c"(0ull), "d"(0ull) : "memory");
 	else
 		asm volatile("sti; hlt; cli" : : : "memory");
 }
@@ -52,7 +52,8 @@ static void tick(bool by_mwait)
 	apic_write(APIC_LVT_TIMER, VECTOR);
 	apic_write(APIC_TIMER_INIT, period);
 	if (by_mwait) {
-		check(cpuid(1, 0).ecx & BIT(3) && cpuid(5, 0).edx & 0xf0, "CPUID shows MWAIT and a C-state C1");
+		check(cpuid(1, 0).ecx & BIT(3) && cpuid(5, 0).edx & 0xf0,
+		      "CPUID shows MWAIT and a C-state C1");
 		print("behave: sleeps at %lx", (u64)behave_mwait);
 	}
 	for (u64 said = 0;;) {
@@ -71,7 +72,8 @@ extern const u8 behave_hang[];
 FRAME static void hang_inner(void)
 {
 	irq_off();
-	asm volatile("behave_hang:\n\tjmp behave_hang" : : "a"(0x1122334455667788ull), "b"(0xb0b0b0b0ull));
+	asm volatile("behave_hang:\n\tjmp behave_hang" : : "a"(0x1122334455667788ull),
+							   "b"(0xb0b0b0b0ull));
 }
 
 FRAME static void hang_middle(void)
@@ -95,7 +97,8 @@ static void on_mce(struct trap_frame *f)
 	told = true;
 	if (f->rip == (u64)behave_touch)
 		f->rip = (u64)behave_touched;
-	print("behave: machine check %lx: status %lx address %lx misc %lx", rdmsr(0x17a), rdmsr(0x401), rdmsr(0x402), rdmsr(0x403));
+	print("behave: machine check %lx: status %lx address %lx misc %lx", rdmsr(0x17a),
+	      rdmsr(0x401), rdmsr(0x402), rdmsr(0x403));
 	wrmsr(0x401, 0);
 	wrmsr(0x17a, 0);
 }
@@ -118,7 +121,8 @@ static void touch(void)
 		take_mce();
 	print("behave: touches %lx", at);
 	while (!told)
-		asm volatile("behave_touch:\n\tmov (%0), %%al\nbehave_touched:" : : "r"(at) : "rax", "memory");
+		asm volatile("behave_touch:\n\tmov (%0), %%al\nbehave_touched:" : : "r"(at)
+			     : "rax", "memory");
 	print("behave: goes on");
 	for (;;)
 		asm volatile("hlt");
@@ -167,7 +171,8 @@ void test_main(void)
 	check(true, "it runs");
 	print("behave: begins");
 	if (mode_is("hang")) {
-		print("behave: hangs at %lx in %lx in %lx", (u64)behave_hang, (u64)hang_middle, (u64)hang_outer);
+		print("behave: hangs at %lx in %lx in %lx", (u64)behave_hang, (u64)hang_middle,
+		      (u64)hang_outer);
 		hang_outer();
 	}
 	for (u64 n = 0; mode_is("flood"); n++)
@@ -181,7 +186,8 @@ void test_main(void)
 	if (mode_is("touch"))
 		touch();
 	if (mode_is("wild")) {
-		print("\x1b[2J\x1b[1;31mred\x1b[0m \x9b""7m \xff\xfe\a\b K\xc3\xa4se");
+		print("\x1b[2J\x1b[1;31mred\x1b[0m \x9b"
+		      "7m \xff\xfe\a\b K\xc3\xa4se");
 		for (;;)
 			asm volatile("hlt");
 	}

@@ -36,7 +36,8 @@ static void check_memory(const u32 *info)
 	}
 	check(p == end, "the memory map ends where its length says");
 	check(acpi, "the ACPI tables are in the memory map");
-	check(info[2] == above >> 10 && above > 30 << 20, "mem_upper %u KiB, %lu bytes above 1 MiB", info[2], above);
+	check(info[2] == above >> 10 && above > 30 << 20, "mem_upper %u KiB, %lu bytes above 1 MiB",
+	      info[2], above);
 	check(info[1] >= 256 && info[1] <= 640, "mem_lower %u KiB", info[1]);
 	check(ram < 32 << 20 && ram > 31 << 20, "%lu bytes of RAM", ram);
 }
@@ -47,11 +48,13 @@ static void check_modules(const u32 *info)
 
 	if (!check(info[5] == 2, "%u modules", info[5]))
 		return;
-	check(!(m[0] & 0xfff) && !(m[4] & 0xfff) && m[4] >= m[1], "modules at %#x, %#x", m[0], m[4]);
+	check(!(m[0] & 0xfff) && !(m[4] & 0xfff) && m[4] >= m[1], "modules at %#x, %#x", m[0],
+	      m[4]);
 	check(same(AT(m[2]), "boot some arguments"), "module line '%s'", (const char *)AT(m[2]));
 	check(same(AT(m[6]), "triple"), "module line '%s'", (const char *)AT(m[6]));
 	/* The first module is this image, as a file. */
-	check(*(const u32 *)AT(m[0]) == 0x464c457f, "the module begins with %#x", *(const u32 *)AT(m[0]));
+	check(*(const u32 *)AT(m[0]) == 0x464c457f, "the module begins with %#x",
+	      *(const u32 *)AT(m[0]));
 }
 
 void test_main(void)
@@ -62,13 +65,14 @@ void test_main(void)
 	check(boot_magic == 0x2badb002, "EAX was %#x", boot_magic);
 	check((info[0] & 0x24d) == 0x24d, "flags %#x", info[0]);
 	check_memory(info);
-	check(option("word") && *option("word") == 'x' && !option("last"), "command line '%s'", (const char *)AT(info[4]));
+	check(option("word") && *option("word") == 'x' && !option("last"), "command line '%s'",
+	      (const char *)AT(info[4]));
 	check_modules(info);
 	check(same(AT(info[16]), "Margay"), "loader '%s'", (const char *)AT(info[16]));
 	asm("" : "+r"(page0)); /* address 0 is an address like others here */
 	*page0 = 0x1122334455667788;
 	check(*page0 == 0x1122334455667788, "page 0 is RAM");
-	check((rdmsr(MSR_APIC_BASE) & 0xd00) == (option_number("direct", 0) ? 0xd00 : 0x900), "APIC_BASE %#lx: its mode, boot CPU",
-	      rdmsr(MSR_APIC_BASE));
+	check((rdmsr(MSR_APIC_BASE) & 0xd00) == (option_number("direct", 0) ? 0xd00 : 0x900),
+	      "APIC_BASE %#lx: its mode, boot CPU", rdmsr(MSR_APIC_BASE));
 	check(!(read_rflags() & RFLAGS_IF), "interrupts are off");
 }

@@ -15,18 +15,22 @@ static bool same(struct cpuid a, struct cpuid b)
 
 static void sweep(void *arg)
 {
-	static const u32 base[] = { 0, 0x40000000, 0x40000100, 0x80000000, 0x80860000, 0xc0000000, 0x20000000, 0xffffff80 };
+	static const u32 base[] = { 0,          0x40000000, 0x40000100, 0x80000000,
+				    0x80860000, 0xc0000000, 0x20000000, 0xffffff80 };
 
 	(void)arg;
 	for (unsigned b = 0; b < ARRAY_SIZE(base); b++)
 		for (u32 i = 0; i < 0x80; i++)
 			for (u32 sub = 0; sub < 8; sub += i < 0x20 ? 1 : 7) {
 				struct cpuid r;
-				int trap = TRY("cpuid", O("=a"(r.eax), "=b"(r.ebx), "=c"(r.ecx), "=d"(r.edx)),
-					       O("a"(base[b] + i), "c"(sub)));
+				int trap =
+					TRY("cpuid",
+					    O("=a"(r.eax), "=b"(r.ebx), "=c"(r.ecx), "=d"(r.edx)),
+					    O("a"(base[b] + i), "c"(sub)));
 
 				if (trap != NO_TRAP || !same(r, cpuid(base[b] + i, sub)))
-					check(false, "leaf %#x.%u: vector %d", base[b] + i, sub, trap);
+					check(false, "leaf %#x.%u: vector %d", base[b] + i, sub,
+					      trap);
 			}
 }
 
@@ -45,7 +49,8 @@ void test_main(void)
 	check(cpuid(0x40000000, 0).ebx == 0x6772614d, "leaf 0x40000000 names Margay");
 	for (u32 sub = 0, edge; sub < 64; sub++) {
 		edge = sub << 26;
-		check(TRY("cpuid", , O("a"(edge), "c"(~0u)), "rbx", "rdx") == NO_TRAP, "leaf %#x", edge);
+		check(TRY("cpuid", , O("a"(edge), "c"(~0u)), "rbx", "rdx") == NO_TRAP, "leaf %#x",
+		      edge);
 	}
 	/* The upper halves are cleared. */
 	u64 a = ~0ull << 32, b, c = ~0ull << 32, d;

@@ -48,7 +48,8 @@ u32 cut_plan[PLAN], cut_rounds;
 /* what CPU 1 does: 0, it sends (1), it shall end (2) */
 volatile u32 cut_sent[256], cut_came[256], cut_partner;
 u8 cut_ordered[256];
-extern volatile u32 cut_cuts, cut_wrong, cut_disorder, cut_not_served, cut_nmis, cut_spin, cut_timer;
+extern volatile u32 cut_cuts, cut_wrong, cut_disorder, cut_not_served, cut_nmis, cut_spin,
+	cut_timer;
 extern const u8 cut_stubs[], cut_uncut[], cut_ac[], cut_nmi[], cut_back[];
 void cut_main(void);
 
@@ -66,7 +67,8 @@ static void tables(void)
 	task.esp0 = (u32)(u64)(stack0 + sizeof(stack0));
 	task.ss0 = SEL_DATA;
 	task.iomap = sizeof(task);
-	gdt[SEL_FREE / 8] = (sizeof(task) - 1) | (base & 0xffffff) << 16 | 0x89ull << 40 | (base >> 24 & 0xff) << 56;
+	gdt[SEL_FREE / 8] = (sizeof(task) - 1) | (base & 0xffffff) << 16 | 0x89ull << 40 |
+			    (base >> 24 & 0xff) << 56;
 	for (unsigned v = 0; v < 256; v++) {
 		cut_ring0[v] = gate(cut_stubs + 16 * v, SEL_CODE32, 0);
 		cut_ring3[v] = gate(cut_uncut, SEL_USER_CODE32 | 3, 0);
@@ -134,10 +136,12 @@ void test_main(void)
 	else
 		cut_partner = 0;
 	rounds = legacy_call(cut_main);
-	check(rounds == cut_rounds && !cut_partner, "came to an end in round %u of %u, CPU 1: %u", rounds, cut_rounds, cut_partner);
+	check(rounds == cut_rounds && !cut_partner, "came to an end in round %u of %u, CPU 1: %u",
+	      rounds, cut_rounds, cut_partner);
 	for (unsigned v = 0; v < 256; v++)
 		if (cut_sent[v] || cut_came[v]) {
-			check(cut_came[v] == cut_sent[v], "vector %#x: %u sent, %u came", v, cut_sent[v], cut_came[v]);
+			check(cut_came[v] == cut_sent[v], "vector %#x: %u sent, %u came", v,
+			      cut_sent[v], cut_came[v]);
 			all += cut_came[v];
 			sent -= cut_ordered[v] ? cut_came[v] : 0;
 		}
@@ -147,7 +151,8 @@ void test_main(void)
 	check(!cut_disorder, "%u came before one of a higher priority", cut_disorder);
 	check(!cut_not_served, "%u were not in service", cut_not_served);
 	/* One that comes between another's cut and its coming is not. */
-	check(cut_cuts >= all - cut_came[EXTRA] - cut_came[HIGH], "%u cuts of %u interrupts", cut_cuts, all);
-	print("cut: interrupts=%u cuts=%u timer=%u others=%u nmis=%u", all, cut_cuts, cut_came[TIMER],
-	      cut_came[HIGH] + cut_came[LOW], cut_nmis);
+	check(cut_cuts >= all - cut_came[EXTRA] - cut_came[HIGH], "%u cuts of %u interrupts",
+	      cut_cuts, all);
+	print("cut: interrupts=%u cuts=%u timer=%u others=%u nmis=%u", all, cut_cuts,
+	      cut_came[TIMER], cut_came[HIGH] + cut_came[LOW], cut_nmis);
 }

@@ -60,12 +60,13 @@ static void at_reset(void *)
 	for (unsigned i = 0; i < 8; i++)
 		any |= rdmsr(X2(APIC_IRR) + i) | rdmsr(X2(APIC_ISR) + i);
 	check(!any, "CPU %u: nothing pending or in service", this_cpu()->id);
-	check(rdmsr(X2(APIC_LVT_TIMER)) == 0x10000 && !rdmsr(X2(APIC_TIMER_INIT)) && !rdmsr(X2(APIC_TIMER_NOW)) &&
-	      !rdmsr(X2(APIC_TIMER_DIVIDE)),
+	check(rdmsr(X2(APIC_LVT_TIMER)) == 0x10000 && !rdmsr(X2(APIC_TIMER_INIT)) &&
+		      !rdmsr(X2(APIC_TIMER_NOW)) && !rdmsr(X2(APIC_TIMER_DIVIDE)),
 	      "CPU %u: the timer is off", this_cpu()->id);
 	check(!rdmsr(X2(APIC_TPR)) && !read_cr8(), "CPU %u: TPR", this_cpu()->id);
 	/* The others' has been written by the runtime. */
-	check(rdmsr(X2(APIC_SVR)) == 0xff || this_cpu()->id, "CPU %u: SVR %#lx", this_cpu()->id, rdmsr(X2(APIC_SVR)));
+	check(rdmsr(X2(APIC_SVR)) == 0xff || this_cpu()->id, "CPU %u: SVR %#lx", this_cpu()->id,
+	      rdmsr(X2(APIC_SVR)));
 	check(!has_deadline() || !rdmsr(TSC_DEADLINE), "CPU %u: a TSC deadline", this_cpu()->id);
 	check(rdmsr(X2(APIC_ICR)) == 0 || this_cpu()->id == 0, "CPU %u: ICR", this_cpu()->id);
 	/* All but the timer's are the monitor's. */
@@ -79,8 +80,10 @@ static void base(void)
 	u64 value = rdmsr(0x1b);
 
 	check(try_wrmsr(0x1b, value) == NO_TRAP, "APIC_BASE as it is");
-	check(try_wrmsr(0x1b, value & ~BIT(10)) == VEC_GP && try_wrmsr(0x1b, value & ~(BIT(10) | BIT(11))) == VEC_GP &&
-	      try_wrmsr(0x1b, value + 0x1000) == VEC_GP && rdmsr(0x1b) == value, "APIC_BASE does not change");
+	check(try_wrmsr(0x1b, value & ~BIT(10)) == VEC_GP &&
+		      try_wrmsr(0x1b, value & ~(BIT(10) | BIT(11))) == VEC_GP &&
+		      try_wrmsr(0x1b, value + 0x1000) == VEC_GP && rdmsr(0x1b) == value,
+	      "APIC_BASE does not change");
 }
 
 static void exits(void)
@@ -104,13 +107,15 @@ static void exception_vectors(void)
 	}
 	exits();
 	for (unsigned i = 0; i < ARRAY_SIZE(vectors); i++)
-		check(is_set(APIC_IRR, vectors[i]) && !came[vectors[i]], "vector %u waits", vectors[i]);
+		check(is_set(APIC_IRR, vectors[i]) && !came[vectors[i]], "vector %u waits",
+		      vectors[i]);
 	irq_on();
 	for (volatile unsigned i = 0; i < 1000; i++)
 		;
 	irq_off();
 	for (unsigned i = 0; i < ARRAY_SIZE(vectors); i++)
-		check(came[vectors[i]] == 1, "vector %u came %u times", vectors[i], came[vectors[i]]);
+		check(came[vectors[i]] == 1, "vector %u came %u times", vectors[i],
+		      came[vectors[i]]);
 }
 
 static void priorities(void)
@@ -154,8 +159,10 @@ static void timer(void)
 	count = 0xffffffff - rdmsr(X2(APIC_TIMER_NOW));
 	wrmsr(X2(APIC_TIMER_INIT), 0);
 	check(count && rdtsc() - start >= 10000000, "the timer counts");
-	check(!has_deadline() || try_wrmsr(TSC_DEADLINE, 0) == NO_TRAP, "a TSC deadline where CPUID shows it");
-	check(!cpuid(0x40000010, 0).ebx && !cpuid(0x15, 0).ecx, "no clock is told that is not the timer's");
+	check(!has_deadline() || try_wrmsr(TSC_DEADLINE, 0) == NO_TRAP,
+	      "a TSC deadline where CPUID shows it");
+	check(!cpuid(0x40000010, 0).ebx && !cpuid(0x15, 0).ecx,
+	      "no clock is told that is not the timer's");
 }
 
 /* Entries that could mask what stops this guest, or send what is not its. */
@@ -169,26 +176,31 @@ static void entries(void)
 			u32 entry = mode << 8 | 0x55;
 
 			wrmsr(X2(lvts[i]), entry);
-			check(rdmsr(X2(lvts[i])) == entry, "LVT %#x reads %#lx", lvts[i], rdmsr(X2(lvts[i])));
+			check(rdmsr(X2(lvts[i])) == entry, "LVT %#x reads %#lx", lvts[i],
+			      rdmsr(X2(lvts[i])));
 			wrmsr(X2(lvts[i]), 0x10000);
 		}
 	/* The timer's is the CPU's, and knows one mode. */
 	wrmsr(X2(APIC_LVT_TIMER), 0x30055);
-	check(rdmsr(X2(APIC_LVT_TIMER)) == 0x30055, "the timer's LVT reads %#lx", rdmsr(X2(APIC_LVT_TIMER)));
+	check(rdmsr(X2(APIC_LVT_TIMER)) == 0x30055, "the timer's LVT reads %#lx",
+	      rdmsr(X2(APIC_LVT_TIMER)));
 	for (u32 mode = 1; mode < 8; mode++)
 		check(try_wrmsr(X2(APIC_LVT_TIMER), 0x10000 | mode << 8 | TIMER) == VEC_GP &&
-		      rdmsr(X2(APIC_LVT_TIMER)) == 0x30055, "no timer interrupt of mode %u", mode);
+			      rdmsr(X2(APIC_LVT_TIMER)) == 0x30055,
+		      "no timer interrupt of mode %u", mode);
 	wrmsr(X2(APIC_LVT_TIMER), 0x10000);
 	check(try_wrmsr(X2(APIC_SVR), 0x11ff) == VEC_GP, "no suppression of EOI broadcasts");
-	check(try_wrmsr(X2(0x400), 0) == VEC_GP && try_rdmsr(X2(0x400), &value) == VEC_GP, "no extended registers");
-	check(try_wrmsr(X2(APIC_ID), 0) == VEC_GP && try_wrmsr(X2(APIC_LDR), 0) == VEC_GP, "the ID is read only");
+	check(try_wrmsr(X2(0x400), 0) == VEC_GP && try_rdmsr(X2(0x400), &value) == VEC_GP,
+	      "no extended registers");
+	check(try_wrmsr(X2(APIC_ID), 0) == VEC_GP && try_wrmsr(X2(APIC_LDR), 0) == VEC_GP,
+	      "the ID is read only");
 }
 
 /* Messages to whom this VM does not own; those who get one would say so, and so would the hypervisor. */
 static void icr(void)
 {
-	static const u32 modes[] = { ICR_FIXED | HIGH, ICR_FIXED | 18, ICR_LOWEST | HIGH, ICR_SMI, ICR_NMI, ICR_INIT,
-				     ICR_STARTUP | 0x8 };
+	static const u32 modes[] = { ICR_FIXED | HIGH, ICR_FIXED | 18, ICR_LOWEST | HIGH, ICR_SMI,
+				     ICR_NMI,          ICR_INIT,       ICR_STARTUP | 0x8 };
 	u32 before = came[HIGH];
 
 	for (unsigned i = 0; i < ARRAY_SIZE(modes); i++)
@@ -233,12 +245,11 @@ static void after_init(void *)
 
 	for (unsigned i = 0; i < 8; i++)
 		any |= rdmsr(X2(APIC_IRR) + i) | rdmsr(X2(APIC_ISR) + i);
-	check(!any && rdmsr(X2(APIC_LVT_TIMER)) == 0x10000 && !rdmsr(X2(APIC_TPR)), "INIT leaves nothing");
+	check(!any && rdmsr(X2(APIC_LVT_TIMER)) == 0x10000 && !rdmsr(X2(APIC_TPR)),
+	      "INIT leaves nothing");
 }
 
-static void in_service(struct trap_frame *)
-{
-}
+static void in_service(struct trap_frame *) { }
 
 /* The timer by its other mode, or within the time that the end takes; the monitor's entries open; and one under way to each CPU. */
 static void leave_more(void)

@@ -35,7 +35,8 @@ static void victim(void)
 	edu_wait();
 	edu_dma(EDU_BUFFER, TARGET, EDU_DMA_TO_RAM);
 	edu_wait();
-	check(target[0] == PATTERN && target[511] == PATTERN, "the device does not write: %#lx", target[0]);
+	check(target[0] == PATTERN && target[511] == PATTERN, "the device does not write: %#lx",
+	      target[0]);
 	for (unsigned i = 0; i < 512; i++)
 		target[i] = 0;
 	edu_dma(EDU_BUFFER, TARGET, EDU_DMA_TO_RAM);
@@ -43,7 +44,10 @@ static void victim(void)
 	/* Now, with it under way. */
 	if (option_number("triple", 0)) {
 		result();
-		asm volatile("lidt %0; ud2" : : "m"((struct { u16 limit; u64 base; } __attribute__((packed))){ 0, 0 }));
+		asm volatile("lidt %0; ud2" : : "m"((struct {
+				     u16 limit;
+				     u64 base;
+			     } __attribute__((packed))){ 0, 0 }));
 	}
 }
 
@@ -66,7 +70,8 @@ static void checker(void)
 			foreign += target[i] != 0;
 		looks++;
 	}
-	print("checker: under way at first: %d, after %lu looks: %d", (int)(command & EDU_DMA_START), looks, edu_under_way());
+	print("checker: under way at first: %d, after %lu looks: %d",
+	      (int)(command & EDU_DMA_START), looks, edu_under_way());
 	check(!edu_under_way(), "it is still under way");
 	for (unsigned i = 0; i < 512; i++)
 		foreign += target[i] != 0;

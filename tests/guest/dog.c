@@ -17,7 +17,8 @@
 
 void test_main(void)
 {
-	if (!check(inb(RUN) == 0 && inw(COUNT) == 0xffff && inw(LEFT) == 0 && inb(STATUS) == 0, "it stands still at first"))
+	if (!check(inb(RUN) == 0 && inw(COUNT) == 0xffff && inw(LEFT) == 0 && inb(STATUS) == 0,
+		   "it stands still at first"))
 		return;
 	outw(COUNT, 2000);
 	outb(RUN, 1);

@@ -75,7 +75,8 @@ static bool lands(u64 from, u64 to, u32 flags)
 	u64 before = reads;
 
 	for (unsigned tries = 1; !move_in_time(from, to, flags); tries++) {
-		if (!check(tries < TRIES, "the write came before the page was gone, each of %u times", tries))
+		if (!check(tries < TRIES,
+			   "the write came before the page was gone, each of %u times", tries))
 			return false;
 		outl(WINDOW_PORT, (u32)(from >> 12));
 	}

@@ -22,7 +22,8 @@ static void on_debug(struct trap_frame *f)
 
 static void endless(void *arg)
 {
-	u64 where = (u64)(this_cpu()->ist_stack + sizeof(this_cpu()->ist_stack)) - 8, dr7 = 0x400 | 1 | 1 << 16 | 2 << 18;
+	u64 where = (u64)(this_cpu()->ist_stack + sizeof(this_cpu()->ist_stack)) - 8,
+	    dr7 = 0x400 | 1 | 1 << 16 | 2 << 18;
 
 	(void)arg;
 	asm volatile("mov %0, %%dr0; mov %1, %%dr7" : : "r"(where), "r"(dr7));

@@ -28,18 +28,18 @@ static void interrupt(struct trap_frame *f)
 }
 
 /* One loop over the statement, and its cost on the console. */
-#define MEASURE(name, statement)                                                                            \
-	({                                                                                                  \
-		u64 start, ticks;                                                                           \
-		MARKER(1);                                                                                  \
-		start = rdtsc();                                                                            \
-		for (unsigned i = 0; i < loops; i++) {                                                      \
-			asm volatile("" : : : "memory");                                                    \
-			statement;                                                                          \
-		}                                                                                           \
-		ticks = rdtsc() - start;                                                                    \
-		MARKER(2);                                                                                  \
-		print("exit-cost: %s loops=%u ticks=%lu", name, loops, ticks);                            \
+#define MEASURE(name, statement) \
+	({ \
+		u64 start, ticks; \
+		MARKER(1); \
+		start = rdtsc(); \
+		for (unsigned i = 0; i < loops; i++) { \
+			asm volatile("" : : : "memory"); \
+			statement; \
+		} \
+		ticks = rdtsc() - start; \
+		MARKER(2); \
+		print("exit-cost: %s loops=%u ticks=%lu", name, loops, ticks); \
 	})
 
 static void hypercall(bool amd)
@@ -85,7 +85,8 @@ void test_main(void)
 {
 	struct cpuid r = { 0 };
 	/* QEMU's TCG calls itself a hypervisor, too: "TCGT". */
-	bool amd = is_amd(), virtual = cpuid(1, 0).ecx & BIT(31) && cpuid(0x40000000, 0).ebx != 0x54474354;
+	bool amd = is_amd(),
+	     virtual = cpuid(1, 0).ecx & BIT(31) && cpuid(0x40000000, 0).ebx != 0x54474354;
 
 	loops = (unsigned)option_number("loops", 100);
 	MEASURE("loop", );

@@ -25,8 +25,8 @@ static void ud(const char *name, int want, u64 error)
 {
 	int trap = TRY("ud2", , );
 
-	check(trap == want && (want == VEC_UD || error_is(error)), "%s: vector %d, error %#lx", name, trap,
-	      (u64)this_cpu()->trap_error);
+	check(trap == want && (want == VEC_UD || error_is(error)), "%s: vector %d, error %#lx",
+	      name, trap, (u64)this_cpu()->trap_error);
 }
 
 static void gates(void)
@@ -63,24 +63,31 @@ static void doubles(void)
 	idt_set(VEC_DF, 0, 1);
 	idt[VEC_GP].attr &= 0x7f;
 	/* TCG forgets which exception VMRUN injected when its delivery faults. */
-	check(try_wrmsr(0x7fffffff, 0) == (on_qemu() ? VEC_NP : VEC_DF), "#GP of the hypervisor, its gate not present: #DF");
-	check(TRY("mov %w0, %%ds", , O("r"(0x7000))) == VEC_DF && this_cpu()->trap_error == 0, "#GP, its gate not present: #DF");
+	check(try_wrmsr(0x7fffffff, 0) == (on_qemu() ? VEC_NP : VEC_DF),
+	      "#GP of the hypervisor, its gate not present: #DF");
+	check(TRY("mov %w0, %%ds", , O("r"(0x7000))) == VEC_DF && this_cpu()->trap_error == 0,
+	      "#GP, its gate not present: #DF");
 	idt[VEC_GP] = gp;
 	/* #GP of the CPU itself. */
 	idt[VEC_GP].selector = 0x7000;
-	check(TRY("mov %w0, %%ds", , O("r"(0x7000))) == VEC_DF, "#GP, its selector beyond the GDT: #DF");
+	check(TRY("mov %w0, %%ds", , O("r"(0x7000))) == VEC_DF,
+	      "#GP, its selector beyond the GDT: #DF");
 	idt[VEC_GP] = gp;
 	/* #PF with a bad gate: contributory after a page fault. */
 	map_page(page, 0, 0);
 	idt[VEC_PF].attr &= 0x7f;
-	check(TRY("mov (%0), %%al", , O("r"(page)), "rax") == VEC_DF, "#PF, its gate not present: #DF");
+	check(TRY("mov (%0), %%al", , O("r"(page)), "rax") == VEC_DF,
+	      "#PF, its gate not present: #DF");
 	idt[VEC_PF].attr |= 0x80;
-	check(TRY("mov (%0), %%al", , O("r"(page)), "rax") == VEC_PF && this_cpu()->trap_cr2 == page, "#PF again");
+	check(TRY("mov (%0), %%al", , O("r"(page)), "rax") == VEC_PF &&
+		      this_cpu()->trap_cr2 == page,
+	      "#PF again");
 	/* #SS for a stack that is not canonical, itself on IST 1. */
 	idt_set(VEC_SS, 0, 1);
 	idt_set(VEC_GP, 0, 1);
 	asm volatile("mov %%rsp, %%r13" : : : "r13");
-	check(TRY("mov (%0), %%al", , O("r"(0x8000000000000000)), "rax") == VEC_GP, "a non-canonical operand: #GP");
+	check(TRY("mov (%0), %%al", , O("r"(0x8000000000000000)), "rax") == VEC_GP,
+	      "a non-canonical operand: #GP");
 	idt[VEC_GP] = gp;
 	idt[VEC_SS] = ss;
 }
@@ -96,8 +103,10 @@ static void idt_page(void)
 	idt_load((void *)base, 32 * 16 - 1);
 	check(TRY("ud2", , ) == VEC_UD, "an IDT over two pages");
 	map_page(pages, 0, 0);
-	check(TRY("ud2", , ) == VEC_PF && this_cpu()->trap_cr2 == base + 6 * 16 && !(this_cpu()->trap_error & 1),
-	      "the IDT's page not present: #PF at %#lx, error %#lx", (u64)this_cpu()->trap_cr2, (u64)this_cpu()->trap_error);
+	check(TRY("ud2", , ) == VEC_PF && this_cpu()->trap_cr2 == base + 6 * 16 &&
+		      !(this_cpu()->trap_error & 1),
+	      "the IDT's page not present: #PF at %#lx, error %#lx", (u64)this_cpu()->trap_cr2,
+	      (u64)this_cpu()->trap_error);
 	idt_load(idt, sizeof(idt) - 1);
 }
 
@@ -112,7 +121,8 @@ static void misaligned(void *want)
 	asm volatile("pushfq; orl $0x40000, (%%rsp); popfq" : : : "memory", "cc");
 	trap = TRY("mov (%0), %%eax", , O("r"(unaligned + 1)), "rax");
 	asm volatile("pushfq; andl $~0x40000, (%%rsp); popfq" : : : "memory", "cc");
-	check(trap == (int)(u64)want, "misaligned in ring 3: vector %d, error %#lx", trap, (u64)this_cpu()->trap_error);
+	check(trap == (int)(u64)want, "misaligned in ring 3: vector %d, error %#lx", trap,
+	      (u64)this_cpu()->trap_error);
 }
 
 static void alignment(void)

@@ -72,7 +72,8 @@ static void raise(volatile u8 *regs, u64 times)
 void test_main(void)
 {
 	u64 times = option_number("times", 1);
-	u32 card = pci_find(E1000E_IDS), bdf = card ? card : pci_find(EDU_IDS), cap = pci_find_cap(bdf, PCI_CAP_MSI);
+	u32 card = pci_find(E1000E_IDS), bdf = card ? card : pci_find(EDU_IDS),
+	    cap = pci_find_cap(bdf, PCI_CAP_MSI);
 	volatile u8 *regs;
 
 	if (!check(bdf, "neither e1000e nor edu"))

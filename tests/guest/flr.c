@@ -16,7 +16,8 @@
 
 void test_main(void)
 {
-	u32 bdf = (u32)option_number("at", 0), ids = pci_read(bdf, 0), exp = pci_find_cap(bdf, PCI_CAP_EXPRESS), control;
+	u32 bdf = (u32)option_number("at", 0), ids = pci_read(bdf, 0),
+	    exp = pci_find_cap(bdf, PCI_CAP_EXPRESS), control;
 
 	check(ids != ~0u && exp, "there is a function, and it is PCI Express");
 	control = pci_read(bdf, exp + DEVICE_CONTROL);

@@ -24,7 +24,8 @@ struct function {
 
 static void set_up(struct function *f, u32 bdf, u8 vector)
 {
-	*f = (struct function){ bdf, pci_find_cap(bdf, PCI_CAP_MSI), vector, (volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu) };
+	*f = (struct function){ bdf, pci_find_cap(bdf, PCI_CAP_MSI), vector,
+				(volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu) };
 	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff) | 6);
 	pci_write(bdf, f->cap + 4, 0xfee00000);
 	pci_write(bdf, f->cap + 8, 0);
@@ -44,7 +45,8 @@ static void works(const struct function *f)
 	unsigned before = at_vector[f->vector];
 
 	interrupt(f);
-	check(at_vector[f->vector] == before + 1, "%u interrupts at %#x", at_vector[f->vector] - before, f->vector);
+	check(at_vector[f->vector] == before + 1, "%u interrupts at %#x",
+	      at_vector[f->vector] - before, f->vector);
 }
 
 /* The console is this VM's: each key is a step. */

@@ -28,9 +28,13 @@ static int call(bool amd, struct regs *r)
 	int trap;
 
 	if (amd)
-		trap = TRY("vmmcall", O("+a"(r->a), "+b"(r->b), "+c"(r->c), "+d"(r->d), "+S"(r->si), "+D"(r->di), "+r"(r8)), );
+		trap = TRY("vmmcall",
+			   O("+a"(r->a), "+b"(r->b), "+c"(r->c), "+d"(r->d), "+S"(r->si),
+			     "+D"(r->di), "+r"(r8)), );
 	else
-		trap = TRY("vmcall", O("+a"(r->a), "+b"(r->b), "+c"(r->c), "+d"(r->d), "+S"(r->si), "+D"(r->di), "+r"(r8)), );
+		trap = TRY("vmcall",
+			   O("+a"(r->a), "+b"(r->b), "+c"(r->c), "+d"(r->d), "+S"(r->si),
+			     "+D"(r->di), "+r"(r8)), );
 	r->r8 = r8;
 	return trap;
 }
@@ -47,11 +51,14 @@ static void garbage(void *ring3)
 	s64 want = ring3 ? -EPERM_ : -ENOSYS_;
 
 	for (unsigned i = 0; i < 300; i++) {
-		struct regs in = { i < 100 ? i : any(), any(), any(), any(), any(), any(), any() }, r = in;
+		struct regs in = { i < 100 ? i : any(), any(), any(), any(), any(), any(), any() },
+			    r = in;
 		int trap = call(is_amd(), &r);
 
-		check(trap == NO_TRAP && (s64)r.a == want, "call %#lx: vector %d, RAX %ld", in.a, trap, (s64)r.a);
-		check(r.b == in.b && r.c == in.c && r.d == in.d && r.si == in.si && r.di == in.di && r.r8 == in.r8,
+		check(trap == NO_TRAP && (s64)r.a == want, "call %#lx: vector %d, RAX %ld", in.a,
+		      trap, (s64)r.a);
+		check(r.b == in.b && r.c == in.c && r.d == in.d && r.si == in.si && r.di == in.di &&
+			      r.r8 == in.r8,
 		      "call %#lx changed another register", in.a);
 	}
 }

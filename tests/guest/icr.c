@@ -69,8 +69,8 @@ static void to_and_fro(u32 count)
 	}
 	stop_listening();
 	irq_off();
-	check(pings == ping + count && pongs == pong + count, "%u interrupts there and %u back, of %u", pings - ping, pongs - pong,
-	      count);
+	check(pings == ping + count && pongs == pong + count,
+	      "%u interrupts there and %u back, of %u", pings - ping, pongs - pong, count);
 }
 
 static void to_itself(u32 count)

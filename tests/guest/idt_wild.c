@@ -32,15 +32,18 @@ static void handler(void)
 
 	/* TCG goes to the handler and raises #GP there, natively too: by catch_trap(), since RIP is not UD2's. */
 	idt[VEC_UD].offset2 = WILD >> 32;
-	check(catch_trap(ud, NULL) == VEC_GP && error_is(1), "handler not canonical: vector %d, error %#lx", this_cpu()->ended_by,
+	check(catch_trap(ud, NULL) == VEC_GP && error_is(1),
+	      "handler not canonical: vector %d, error %#lx", this_cpu()->ended_by,
 	      (u64)this_cpu()->trap_error);
 	idt[VEC_UD] = ud_gate;
 	check(TRY("ud2", , ) == VEC_UD, "a good gate again");
 	if (on_qemu())
 		return;
 	idt[VEC_GP].offset2 = WILD >> 32;
-	check(try_wrmsr(0x7fffffff, 0) == VEC_DF, "#GP of the hypervisor, handler not canonical: %d", this_cpu()->trap);
-	check(TRY("mov %w0, %%ds", , O("r"(0x7000))) == VEC_DF, "#GP of the CPU, handler not canonical: %d", this_cpu()->trap);
+	check(try_wrmsr(0x7fffffff, 0) == VEC_DF,
+	      "#GP of the hypervisor, handler not canonical: %d", this_cpu()->trap);
+	check(TRY("mov %w0, %%ds", , O("r"(0x7000))) == VEC_DF,
+	      "#GP of the CPU, handler not canonical: %d", this_cpu()->trap);
 	idt[VEC_GP] = gp_gate;
 }
 
@@ -58,8 +61,10 @@ static void stacks(void)
 	idt_set(VEC_GP, 0, 2);
 	trap = try_wrmsr(0x7fffffff, 0);
 	/* TCG knows any MSR natively, and forgets which exception VMRUN injected. */
-	check(trap == (!on_qemu() ? VEC_DF : on_margay() ? VEC_SS : NO_TRAP), "#GP of the hypervisor, its stack not canonical: %d",
-	      trap);
+	check(trap == (!on_qemu()    ? VEC_DF
+		       : on_margay() ? VEC_SS
+				     : NO_TRAP),
+	      "#GP of the hypervisor, its stack not canonical: %d", trap);
 	idt_set(VEC_GP, 0, 0);
 	c->tss.ist[1] = ist2;
 	c->tss.rsp[0] = WILD;
@@ -81,8 +86,8 @@ static void table(void)
 		((struct gate *)base)[i] = idt[i];
 	idt_load((void *)base, 256 * sizeof(struct gate) - 1);
 	check(TRY("ud2", , ) == VEC_UD, "a gate in the last page");
-	check(TRY("int $0x20", , ) == VEC_GP, "a gate in the hole: vector %d, error %#lx", this_cpu()->trap,
-	      (u64)this_cpu()->trap_error);
+	check(TRY("int $0x20", , ) == VEC_GP, "a gate in the hole: vector %d, error %#lx",
+	      this_cpu()->trap, (u64)this_cpu()->trap_error);
 	idt_load(idt, sizeof(idt) - 1);
 	/* TCG takes any base, natively too. */
 	if (!on_qemu()) {
@@ -91,7 +96,8 @@ static void table(void)
 			u64 base;
 		} __attribute__((packed)) p = { 0xfff, WILD };
 
-		check(TRY("lidt %0", , O("m"(p))) == VEC_GP, "LIDT of a base that is not canonical: %d", this_cpu()->trap);
+		check(TRY("lidt %0", , O("m"(p))) == VEC_GP,
+		      "LIDT of a base that is not canonical: %d", this_cpu()->trap);
 	}
 }
 

@@ -103,7 +103,8 @@ static void expect(const char *what, volatile u32 *counts, u32 dest, u32 icr, u3
 		for (unsigned t = 0; got[i] == markers[i] && t < PATIENCE; t++)
 			cpu_relax();
 	for (unsigned i = 0; i < n; i++)
-		ok = ok && got[i] == markers[i] + 1 && (counts == got || counts[i] == before[i] + (set >> i & 1));
+		ok = ok && got[i] == markers[i] + 1 &&
+		     (counts == got || counts[i] == before[i] + (set >> i & 1));
 	check(ok, "%s: CPUs %#x", what, set);
 }
 
@@ -176,7 +177,8 @@ static void logical_xapic(void)
 	run_all(set_logical, &cluster);
 	for (u32 c = 0; c < 3; c++)
 		for (u32 set = 0; set < 4; set++)
-			expect("cluster", got, c << 4 | set, ICR_LOGICAL | VECTOR, set << c * 2 & all);
+			expect("cluster", got, c << 4 | set, ICR_LOGICAL | VECTOR,
+			       set << c * 2 & all);
 	expect("all clusters", got, 0xff, ICR_LOGICAL | VECTOR, all);
 	expect_lowest("cluster", 3, ICR_LOGICAL);
 	run_all(set_logical, &flat);

@@ -110,7 +110,8 @@ static void end(void)
 
 void test_main(void)
 {
-	u64 n = option_number("kicks", 1000), flushes = option_number("flushes", 1000), several = option_number("nmis", n);
+	u64 n = option_number("kicks", 1000), flushes = option_number("flushes", 1000),
+	    several = option_number("nmis", n);
 
 	relax = option_number("relax", 0);
 	x2apic = option_number("x2apic", 0);

@@ -19,10 +19,12 @@ void test_main(void)
 	write_cr4(read_cr4() | CR4_OSFXSR);
 	if (cpuid(1, 0).ecx & BIT(26)) {
 		write_cr4(read_cr4() | CR4_OSXSAVE);
-		check(TRY("xsetbv", , O("c"(0), "a"(cpuid(0xd, 0).eax & 7), "d"(0))) == NO_TRAP, "XCR0");
+		check(TRY("xsetbv", , O("c"(0), "a"(cpuid(0xd, 0).eax & 7), "d"(0))) == NO_TRAP,
+		      "XCR0");
 		if (cpuid(0xd, 0).eax & 4) {
-			asm volatile("vmovups (%0), %%ymm0; vmovups (%0), %%ymm7; vmovups (%0), %%ymm8; vmovups (%0), %%ymm15"
-				     : : "r"(area) : "memory");
+			asm volatile(
+				"vmovups (%0), %%ymm0; vmovups (%0), %%ymm7; vmovups (%0), %%ymm8; vmovups (%0), %%ymm15"
+				: : "r"(area) : "memory");
 		}
 	}
 	asm volatile("movups (%0), %%xmm0; movups (%0), %%xmm7" : : "r"(area) : "memory");
@@ -35,9 +37,10 @@ void test_main(void)
 
 		if (try_rdmsr(leak_msrs[i].msr, &old) != NO_TRAP)
 			continue;
-		check(try_wrmsr(leak_msrs[i].msr, leak_msrs[i].value) == NO_TRAP, "WRMSR %#x", leak_msrs[i].msr);
-		check(try_rdmsr(leak_msrs[i].msr, &old) == NO_TRAP && old == leak_msrs[i].value, "MSR %#x: %#lx", leak_msrs[i].msr,
-		      old);
+		check(try_wrmsr(leak_msrs[i].msr, leak_msrs[i].value) == NO_TRAP, "WRMSR %#x",
+		      leak_msrs[i].msr);
+		check(try_rdmsr(leak_msrs[i].msr, &old) == NO_TRAP && old == leak_msrs[i].value,
+		      "MSR %#x: %#lx", leak_msrs[i].msr, old);
 	}
 	if (cpuid(7, 0).ecx & BIT(3)) {
 		write_cr4(read_cr4() | CR4_PKE);

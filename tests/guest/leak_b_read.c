@@ -22,11 +22,11 @@ static bool zero(const u8 *p, unsigned n)
 	return true;
 }
 
-#define CHECK_DR(n)                                                             \
-	do {                                                                    \
-		u64 dr;                                                         \
-		\
-		asm volatile("mov %%dr" #n ", %0" : "=r"(dr));                  \
+#define CHECK_DR(n) \
+	do { \
+		u64 dr; \
+\
+		asm volatile("mov %%dr" #n ", %0" : "=r"(dr)); \
 		check(dr == (n == 6 ? 0xffff0ff0 : n == 7 ? 0x400 : 0), "DR" #n ": %#lx", dr); \
 	} while (0)
 
@@ -48,9 +48,9 @@ static void vectors(void)
 	check((u32)xcr0 == 1, "XCR0 %#lx", xcr0);
 	if (cpuid(0xd, 0).eax & 4) {
 		asm volatile("xsetbv" : : "c"(0), "a"(7), "d"(0));
-#define CHECK_YMM(n)                                                            \
-		asm volatile("vmovups %%ymm" #n ", %0" : "=m"(ymm));            \
-		check(zero(ymm, 32), "YMM" #n)
+#define CHECK_YMM(n) \
+	asm volatile("vmovups %%ymm" #n ", %0" : "=m"(ymm)); \
+	check(zero(ymm, 32), "YMM" #n)
 		CHECK_YMM(0);
 		CHECK_YMM(7);
 		CHECK_YMM(8);
@@ -64,15 +64,17 @@ static void pending(void)
 
 	/* QEMU accepts vector 0 into the IRR, and as that is its number for none (hw/intc/apic.c) it never leaves. */
 	for (unsigned reg = APIC_ISR; reg < APIC_ESR; reg += 0x10)
-		check(!(apic_read(reg) & ~(reg == APIC_IRR ? kept : 0)), "APIC register %#x: %#x", reg, apic_read(reg));
+		check(!(apic_read(reg) & ~(reg == APIC_IRR ? kept : 0)), "APIC register %#x: %#x",
+		      reg, apic_read(reg));
 }
 
 /* Waits, with a timer that interrupts nobody, until the one of before would have expired. */
 static void timer(void)
 {
-	check(apic_read(APIC_LVT_TIMER) == LVT_MASKED && apic_read(APIC_TIMER_DIVIDE) == 0 && apic_read(APIC_TIMER_INIT) == 0,
-	      "timer %#x, divider %#x, count %#x", apic_read(APIC_LVT_TIMER), apic_read(APIC_TIMER_DIVIDE),
-	      apic_read(APIC_TIMER_INIT));
+	check(apic_read(APIC_LVT_TIMER) == LVT_MASKED && apic_read(APIC_TIMER_DIVIDE) == 0 &&
+		      apic_read(APIC_TIMER_INIT) == 0,
+	      "timer %#x, divider %#x, count %#x", apic_read(APIC_LVT_TIMER),
+	      apic_read(APIC_TIMER_DIVIDE), apic_read(APIC_TIMER_INIT));
 	apic_enable();
 	apic_write(APIC_TIMER_DIVIDE, 0xb);
 	apic_write(APIC_TIMER_INIT, LEAK_TIMER);
@@ -99,14 +101,15 @@ void test_main(void)
 	vectors();
 	for (unsigned i = 0; i < ARRAY_SIZE(leak_msrs); i++)
 		if (try_rdmsr(leak_msrs[i].msr, &v) == NO_TRAP)
-			check(v == leak_msrs[i].reset, "MSR %#x: %#lx, not %#lx", leak_msrs[i].msr, v, leak_msrs[i].reset);
+			check(v == leak_msrs[i].reset, "MSR %#x: %#lx, not %#lx", leak_msrs[i].msr,
+			      v, leak_msrs[i].reset);
 	if (cpuid(7, 0).ecx & BIT(3)) {
 		write_cr4(read_cr4() | CR4_PKE);
 		asm volatile("rdpkru" : "=a"(pkru) : "c"(0) : "rdx");
 		check(pkru == 0, "PKRU %#x", pkru);
 	}
-	check(apic_read(APIC_TPR) == 0 && apic_read(APIC_SVR) == 0xff, "TPR %#x, SVR %#x", apic_read(APIC_TPR),
-	      apic_read(APIC_SVR));
+	check(apic_read(APIC_TPR) == 0 && apic_read(APIC_SVR) == 0xff, "TPR %#x, SVR %#x",
+	      apic_read(APIC_TPR), apic_read(APIC_SVR));
 	pending();
 	timer();
 	check(inb(0x3ff) == 0, "the UART's scratch register: %#x", inb(0x3ff));

@@ -161,8 +161,9 @@ static void count_on(unsigned cpu, u32 dest, u32 low, u32 count)
 		if (!reaches(&came[cpu], before + i, PATIENCE))
 			break;
 	}
-	check(came[cpu] - before == count && came[!cpu] == other, "%u of %u on CPU %u by %#x at %#x, %u elsewhere",
-	      came[cpu] - before, count, cpu, low, dest, came[!cpu] - other);
+	check(came[cpu] - before == count && came[!cpu] == other,
+	      "%u of %u on CPU %u by %#x at %#x, %u elsewhere", came[cpu] - before, count, cpu, low,
+	      dest, came[!cpu] - other);
 }
 
 /* Nothing comes by an entry like that, though the line is asserted; it does as soon as the entry is right again. */
@@ -174,7 +175,8 @@ static void refused(u32 dest, u32 low)
 	card_write(CARD_ICS, LINK_CHANGE);
 	wait();
 	check(came[0] + came[1] == before && !others, "an interrupt by %#x at %#x", low, dest);
-	check(io_read(ENTRY) == (LEVEL | low) && io_read(ENTRY + 1) == dest << 24, "its own values back: %#x", io_read(ENTRY));
+	check(io_read(ENTRY) == (LEVEL | low) && io_read(ENTRY + 1) == dest << 24,
+	      "its own values back: %#x", io_read(ENTRY));
 	lead(apic_id[0], VECTOR);
 	check(reaches(&came[0], before - came[1] + 1, PATIENCE), "it comes by a right one");
 }
@@ -207,11 +209,13 @@ static void ends(void)
 	check(reaches(&came[0], before + 1, PATIENCE), "the last one of its vector");
 	card_write(CARD_ICS, LINK_CHANGE);
 	wait();
-	check(came[0] == before + 1 && !others && io_read(ENTRY) & REMOTE_IRR, "it is still in service");
+	check(came[0] == before + 1 && !others && io_read(ENTRY) & REMOTE_IRR,
+	      "it is still in service");
 	*(volatile u32 *)(IOAPIC + 0x40) = VECTOR;
 	check(io_read(ENTRY) & REMOTE_IRR && !others, "another's end is not its own");
 	*(volatile u32 *)(IOAPIC + 0x40) = OTHER;
-	check(reaches(&others, 1, PATIENCE) && came[0] == before + 1, "it has come by its new vector");
+	check(reaches(&others, 1, PATIENCE) && came[0] == before + 1,
+	      "it has come by its new vector");
 	others = 0;
 }
 
@@ -318,17 +322,10 @@ void test_main(void)
 	smp_run(1, take_id, NULL);
 	smp_wait(1);
 	switch (mode ? mode[0] : 'c') {
-	case 's':
-		storm();
-		break;
-	case 'd':
-		die();
-		break;
-	case 'a':
-		after();
-		break;
-	default:
-		count();
+	case 's': storm(); break;
+	case 'd': die(); break;
+	case 'a': after(); break;
+	default: count();
 	}
 	if (mode && mode[0] != 'd')
 		card_write(CARD_IMC, ~0u);

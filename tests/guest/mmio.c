@@ -42,11 +42,11 @@ static void addressing(void)
 	u32 v;
 
 	put(0x31);
-#define LOAD(text, ...)                                                                                    \
-	do {                                                                                               \
-		v = 0;                                                                                     \
-		asm volatile(text : "=&r"(v) : __VA_ARGS__ : "memory");                                    \
-		check(v == (MASK | 0x31), "%s: %#x", text, v);                                                \
+#define LOAD(text, ...) \
+	do { \
+		v = 0; \
+		asm volatile(text : "=&r"(v) : __VA_ARGS__ : "memory"); \
+		check(v == (MASK | 0x31), "%s: %#x", text, v); \
 	} while (0)
 	LOAD("mov (%1), %0", "r"(base + 0x10));
 	LOAD("mov 0x10(%1), %0", "r"(base));
@@ -62,7 +62,8 @@ static void addressing(void)
 
 		asm volatile("movabs 0xfec00010, %%eax" : "=a"(rax));
 		check((u32)rax == (MASK | 0x31), "movabs: %#lx", rax);
-		asm volatile("mov $-1, %%r9\n\tmov (%1), %%r9d\n\tmov %%r9, %0" : "=r"(r9) : "r"(base + 0x10) : "r9", "memory");
+		asm volatile("mov $-1, %%r9\n\tmov (%1), %%r9d\n\tmov %%r9, %0" : "=r"(r9)
+			     : "r"(base + 0x10) : "r9", "memory");
 		check(r9 == (MASK | 0x31), "a 32-bit load clears the upper half: %#lx", r9);
 	}
 }
@@ -73,11 +74,12 @@ static void operations(void)
 	u32 v, before;
 	u64 flags;
 
-#define RMW(text, start, in, result)                                                                       \
-	do {                                                                                               \
-		put(start);                                                                                \
-		asm volatile(text : "+m"(*win) : "r"(in) : "memory", "cc");                                \
-		check(get() == (MASK | (result)), "%s: %#x, not %#x", text, get(), MASK | (result));          \
+#define RMW(text, start, in, result) \
+	do { \
+		put(start); \
+		asm volatile(text : "+m"(*win) : "r"(in) : "memory", "cc"); \
+		check(get() == (MASK | (result)), "%s: %#x, not %#x", text, get(), \
+		      MASK | (result)); \
 	} while (0)
 	RMW("orl %1, %0", 0x11, 0x22u, 0x33);
 	RMW("andl %1, %0", 0x3f, ~0xfu, 0x30);
@@ -98,11 +100,14 @@ static void operations(void)
 	v = MASK | 0x77;
 	asm volatile("xchg %0, %1" : "+r"(v), "+m"(*win));
 	check(v == before && get() == (MASK | 0x77), "xchg: %#x, %#x", v, get());
-	asm volatile("cmpl %2, %1\n\tpushfq\n\tpop %0" : "=r"(flags) : "m"(*win), "r"(MASK | 0x77) : "cc");
+	asm volatile("cmpl %2, %1\n\tpushfq\n\tpop %0" : "=r"(flags) : "m"(*win),
+								       "r"(MASK | 0x77) : "cc");
 	check((flags & 0x8d5) == 0x44, "cmp equal: flags %#lx", flags);
-	asm volatile("cmpl %2, %1\n\tpushfq\n\tpop %0" : "=r"(flags) : "m"(*win), "r"(MASK | 0x78) : "cc");
+	asm volatile("cmpl %2, %1\n\tpushfq\n\tpop %0" : "=r"(flags) : "m"(*win),
+								       "r"(MASK | 0x78) : "cc");
 	check((flags & 0x8d5) == 0x95, "cmp below: flags %#lx", flags);
-	asm volatile("testl %2, %1\n\tpushfq\n\tpop %0" : "=r"(flags) : "m"(*win), "r"(0x88u) : "cc");
+	asm volatile("testl %2, %1\n\tpushfq\n\tpop %0" : "=r"(flags) : "m"(*win),
+									"r"(0x88u) : "cc");
 	check((flags & 0x8d5) == 0x44, "test: flags %#lx", flags);
 	asm volatile("btl $5, %1\n\tpushfq\n\tpop %0" : "=r"(flags) : "m"(*win) : "cc");
 	check(flags & 1, "bt: flags %#lx", flags);
@@ -114,21 +119,22 @@ static void against_ram(void)
 	static const u32 values[] = { 0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x0f0f0f0f };
 	volatile u32 ram, *const both[] = { &ram, (u32 *)(LAPIC_BASE + APIC_TIMER_INIT) };
 
-#define BOTH(text)                                                                                         \
-	for (unsigned i = 0; i < 2 * ARRAY_SIZE(values) * ARRAY_SIZE(values); i++) {                       \
-		u32 a = values[i / 2 % ARRAY_SIZE(values)], b = values[i / 2 / ARRAY_SIZE(values)];        \
-		u32 left[2], reg[2] = { b, b };                                                            \
-		u64 flags[2];                                                                              \
-		for (unsigned k = 0; k < 2; k++) {                                                         \
-			*both[k] = a;                                                                      \
-			asm volatile("bt $0, %[carry]\n\t" text "\n\tpushfq\n\tpop %[flags]"              \
-				     : [flags] "=&r"(flags[k]), [reg] "+r"(reg[k])                         \
-				     : [carry] "r"(i), [at] "r"(both[k]) : "memory", "cc");                \
-			left[k] = *both[k];                                                                \
-		}                                                                                          \
-		check(left[0] == left[1] && reg[0] == reg[1] && !((flags[0] ^ flags[1]) & 0x8d5),          \
-		      "%s of %#x and %#x, CF %u: %#x %#x %#lx in RAM, %#x %#x %#lx in the device", text, a, b, i & 1, left[0], \
-		      reg[0], flags[0], left[1], reg[1], flags[1]);                                        \
+#define BOTH(text) \
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(values) * ARRAY_SIZE(values); i++) { \
+		u32 a = values[i / 2 % ARRAY_SIZE(values)], \
+		    b = values[i / 2 / ARRAY_SIZE(values)]; \
+		u32 left[2], reg[2] = { b, b }; \
+		u64 flags[2]; \
+		for (unsigned k = 0; k < 2; k++) { \
+			*both[k] = a; \
+			asm volatile("bt $0, %[carry]\n\t" text "\n\tpushfq\n\tpop %[flags]" \
+				     : [flags] "=&r"(flags[k]), [reg] "+r"(reg[k]) \
+				     : [carry] "r"(i), [at] "r"(both[k]) : "memory", "cc"); \
+			left[k] = *both[k]; \
+		} \
+		check(left[0] == left[1] && reg[0] == reg[1] && !((flags[0] ^ flags[1]) & 0x8d5), \
+		      "%s of %#x and %#x, CF %u: %#x %#x %#lx in RAM, %#x %#x %#lx in the device", \
+		      text, a, b, i & 1, left[0], reg[0], flags[0], left[1], reg[1], flags[1]); \
 	}
 	BOTH("adcl %[reg], (%[at])")
 	BOTH("adcl (%[at]), %[reg]")
@@ -152,8 +158,8 @@ static void strings(void)
 
 	put(0x41);
 	asm volatile("rep movsl" : "+D"(di), "+S"(si), "+c"(n) : : "memory");
-	check(buf[0] == (MASK | 0x41) && n == 0 && di == (u64)(buf + 1) && si == IOAPIC + 0x14, "movs from the device: %#x",
-	      buf[0]);
+	check(buf[0] == (MASK | 0x41) && n == 0 && di == (u64)(buf + 1) && si == IOAPIC + 0x14,
+	      "movs from the device: %#x", buf[0]);
 	buf[0] = MASK | 0x42;
 	si = (u64)buf;
 	di = IOAPIC + 0x10;
@@ -189,10 +195,11 @@ static void crossing(u64 ram)
 	v = *(volatile u32 *)at;
 	check(v >> 16 == 0xbeef, "a load half from the device: %#x", v);
 	map_page(ALIAS + PAGE_SIZE, 0, 0);
-	check(TRY("mov (%1), %0", O("=r"(v)), O("r"(at))) == VEC_PF && this_cpu()->trap_cr2 == ALIAS + PAGE_SIZE,
+	check(TRY("mov (%1), %0", O("=r"(v)), O("r"(at))) == VEC_PF &&
+		      this_cpu()->trap_cr2 == ALIAS + PAGE_SIZE,
 	      "a load whose second page is absent: CR2 %#lx", this_cpu()->trap_cr2);
-	check(TRY("movl $0, (%0)", , O("r"(at))) == VEC_PF && this_cpu()->trap_error == 2, "a store: error %#lx",
-	      this_cpu()->trap_error);
+	check(TRY("movl $0, (%0)", , O("r"(at))) == VEC_PF && this_cpu()->trap_error == 2,
+	      "a store: error %#lx", this_cpu()->trap_error);
 }
 
 static volatile bool stop;
@@ -205,7 +212,9 @@ static void change(void *arg)
 {
 	(void)arg;
 	for (u64 i = 0; !stop; i++) {
-		*(volatile u64 *)entry = i % 3 == 0 ? ram_page | PTE_P | PTE_W : i % 3 == 1 ? IOAPIC | PTE_P | PTE_W : 0;
+		*(volatile u64 *)entry = i % 3 == 0   ? ram_page | PTE_P | PTE_W
+					 : i % 3 == 1 ? IOAPIC | PTE_P | PTE_W
+						      : 0;
 		changes = i;
 		for (unsigned k = 0; k < i % 7; k++)
 			cpu_relax();
@@ -223,7 +232,8 @@ static void changing(u64 ram)
 	put(0x51);
 	smp_run(1, change, NULL);
 	/* Behind each of the three changes in turns: whichever of them the access meets then, all three come. */
-	for (unsigned i = 0; i < ROUNDS || (!(from_ram && from_device && faults) && i < PATIENCE); i++) {
+	for (unsigned i = 0; i < ROUNDS || (!(from_ram && from_device && faults) && i < PATIENCE);
+	     i++) {
 		u32 v = 0;
 		int trap;
 
@@ -244,7 +254,8 @@ static void changing(u64 ram)
 	stop = true;
 	smp_wait(1);
 	check(wrong == 0, "%u accesses were none of RAM, device or #PF", wrong);
-	check(from_ram && from_device && faults, "all three came: RAM %u, device %u, #PF %u", from_ram, from_device, faults);
+	check(from_ram && from_device && faults, "all three came: RAM %u, device %u, #PF %u",
+	      from_ram, from_device, faults);
 }
 
 void test_main(void)

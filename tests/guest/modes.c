@@ -30,7 +30,8 @@ void test_main(void)
 		wrmsr(0xc0000101, (u64)&cpus[0]); /* the way back loaded GS */
 		check(mode_marks == 9, "round %u: %u of 9 marks", round, mode_marks);
 		for (unsigned i = 0; i < 4; i++)
-			check(mode_cpuid[i] == leaf0, "round %u: CPUID in mode %u says %#x", round, i, mode_cpuid[i]);
+			check(mode_cpuid[i] == leaf0, "round %u: CPUID in mode %u says %#x", round,
+			      i, mode_cpuid[i]);
 		check(TRY("ud2", , ) == VEC_UD, "round %u: exceptions in 64-bit mode again", round);
 	}
 }

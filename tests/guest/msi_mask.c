@@ -49,23 +49,26 @@ static void mask(u32 bdf, u32 cap, u8 from, u8 to)
 	pci_write(bdf, cap + DATA, from);
 	interrupt();
 	wait_for_vectors(before + 1, WAIT);
-	check(arrived == before + 1 && at_vector[from], "open: %u interrupts, %u at %#x", arrived - before, at_vector[from], from);
+	check(arrived == before + 1 && at_vector[from], "open: %u interrupts, %u at %#x",
+	      arrived - before, at_vector[from], from);
 	before = arrived;
 	there = at_vector[to];
 	pci_write(bdf, cap + MASK, 1);
-	check(pci_read(bdf, cap + MASK) == 1 && !pci_read(bdf, cap + PENDING), "masked: %#x, pending %#x",
-	      pci_read(bdf, cap + MASK), pci_read(bdf, cap + PENDING));
+	check(pci_read(bdf, cap + MASK) == 1 && !pci_read(bdf, cap + PENDING),
+	      "masked: %#x, pending %#x", pci_read(bdf, cap + MASK), pci_read(bdf, cap + PENDING));
 	interrupt();
 	wait_for_vectors(before + 1, SHORT_WAIT);
 	check(arrived == before, "masked: %u interrupts", arrived - before);
-	check(pci_read(bdf, cap + PENDING) == 1, "masked: pending is %#x", pci_read(bdf, cap + PENDING));
+	check(pci_read(bdf, cap + PENDING) == 1, "masked: pending is %#x",
+	      pci_read(bdf, cap + PENDING));
 	pci_write(bdf, cap + DATA, to);
 	check(arrived == before, "moved while masked: %u interrupts", arrived - before);
 	pci_write(bdf, cap + MASK, 0);
 	wait_for_vectors(before + 1, WAIT);
-	check(arrived == before + 1 && at_vector[to] == there + 1, "unmasked: %u interrupts, %u at %#x", arrived - before,
-	      at_vector[to] - there, to);
-	check(!pci_read(bdf, cap + PENDING), "unmasked: pending is %#x", pci_read(bdf, cap + PENDING));
+	check(arrived == before + 1 && at_vector[to] == there + 1,
+	      "unmasked: %u interrupts, %u at %#x", arrived - before, at_vector[to] - there, to);
+	check(!pci_read(bdf, cap + PENDING), "unmasked: pending is %#x",
+	      pci_read(bdf, cap + PENDING));
 	wait_for_vectors(before + 2, SHORT_WAIT);
 	check(arrived == before + 1, "unmasked: %u interrupts", arrived - before);
 }
@@ -82,7 +85,8 @@ static void flap(u32 bdf, u32 cap, u32 control)
 		interrupt();
 		wait_for_vectors(before + i + 1, WAIT);
 	}
-	check(arrived == before + FLAPS, "off and on %u times: %u interrupts", FLAPS, arrived - before);
+	check(arrived == before + FLAPS, "off and on %u times: %u interrupts", FLAPS,
+	      arrived - before);
 }
 
 void test_main(void)

@@ -81,8 +81,9 @@ static void messages(u32 bdf, u32 cap, unsigned log, u32 data)
 
 		interrupt(n);
 		wait_for_vectors(before + 1, WAIT);
-		check(arrived == before + 1 && at_vector[vector] == there + 1, "%u messages from %#x: interrupter %u not at %#x",
-		      1u << log, data, n, vector);
+		check(arrived == before + 1 && at_vector[vector] == there + 1,
+		      "%u messages from %#x: interrupter %u not at %#x", 1u << log, data, n,
+		      vector);
 	}
 }
 

@@ -25,16 +25,19 @@ static const struct {
 /* clang-format on */
 
 /* Present on every x86-64 CPU, whoever made it. */
-static const u32 must[] = { 0x10, 0x1b, 0xfe, 0x174, 0x175, 0x176, 0x277, 0x2ff, 0xc0000080, 0xc0000081, 0xc0000082,
-			    0xc0000083, 0xc0000084, 0xc0000100, 0xc0000101, 0xc0000102 };
+static const u32 must[] = { 0x10,       0x1b,       0xfe,       0x174,      0x175,      0x176,
+			    0x277,      0x2ff,      0xc0000080, 0xc0000081, 0xc0000082, 0xc0000083,
+			    0xc0000084, 0xc0000100, 0xc0000101, 0xc0000102 };
 
 /* Of features that no guest is shown: x2APIC while the APIC is in xAPIC mode, VMX, SVM, Hyper-V, power limits, counters. */
 static const struct {
 	u32 first;
 	u32 last;
 } must_not[] = {
-	{ 0x800, 0x8ff }, { 0x480, 0x4ff }, { 0xc0010114, 0xc001011b }, { 0x40000000, 0x400000ff }, { 0x606, 0x6df },
-	{ 0xc1, 0xc8 },   { 0x186, 0x18d }, { 0x38d, 0x390 },           { 0xc0010200, 0xc001020b }, { 0x2000, 0x200f },
+	{ 0x800, 0x8ff },           { 0x480, 0x4ff }, { 0xc0010114, 0xc001011b },
+	{ 0x40000000, 0x400000ff }, { 0x606, 0x6df }, { 0xc1, 0xc8 },
+	{ 0x186, 0x18d },           { 0x38d, 0x390 }, { 0xc0010200, 0xc001020b },
+	{ 0x2000, 0x200f },
 };
 
 /* AMD's performance counters, which no CPUID bit announces: there, but they count nothing. */
@@ -54,7 +57,8 @@ static int read(u32 msr, u64 *value)
 	int trap = TRY("rdmsr", O("+a"(lo), "+d"(hi)), O("c"(msr)));
 
 	if (!plausible(trap) || (trap != NO_TRAP && (lo != 0x5a5a1234 || hi != 0xa5a54321)))
-		check(false, "RDMSR %#x: vector %d, error %#lx, EAX %#x, EDX %#x", msr, trap, (u64)this_cpu()->trap_error, lo, hi);
+		check(false, "RDMSR %#x: vector %d, error %#lx, EAX %#x, EDX %#x", msr, trap,
+		      (u64)this_cpu()->trap_error, lo, hi);
 	*value = (u64)hi << 32 | lo;
 	return trap;
 }
@@ -100,7 +104,8 @@ static void test_spec_ctrl(void)
 			(void)cpuid(0, 0);
 			(void)inb(0x4d0);
 			if (read(0x48, &value) != NO_TRAP || value != bits) {
-				check(false, "IA32_SPEC_CTRL was %#lx, is %#lx after exit %u", bits, value, i);
+				check(false, "IA32_SPEC_CTRL was %#lx, is %#lx after exit %u", bits,
+				      value, i);
 				return;
 			}
 		}
@@ -126,11 +131,12 @@ void test_main(void)
 	for (u32 msr = AMD_COUNTERS; msr < AMD_COUNTERS + 8; msr++) {
 		int trap = try_wrmsr(msr, 0x530076), want = is_amd() ? NO_TRAP : VEC_GP;
 
-		check(trap == want && read(msr, &value) == want && (want == VEC_GP || !value), "MSR %#x: vector %d, %#lx", msr,
-		      trap, value);
+		check(trap == want && read(msr, &value) == want && (want == VEC_GP || !value),
+		      "MSR %#x: vector %d, %#lx", msr, trap, value);
 	}
 	/* The first are x2APIC mode's. */
 	for (unsigned i = x2apic_on(); i < ARRAY_SIZE(must_not); i++)
 		for (u32 msr = must_not[i].first; msr <= must_not[i].last; msr++)
-			check(read(msr, &value) == VEC_GP, "MSR %#x does not exist, but reads as %#lx", msr, value);
+			check(read(msr, &value) == VEC_GP,
+			      "MSR %#x does not exist, but reads as %#lx", msr, value);
 }

@@ -90,7 +90,8 @@ void test_main(void)
 	again = true;
 	send();
 	settle(2);
-	check(nmis == 2 && deepest == 1, "one in another's handler: %u taken, %u deep", nmis, deepest);
+	check(nmis == 2 && deepest == 1, "one in another's handler: %u taken, %u deep", nmis,
+	      deepest);
 	nmis = 0;
 	waiting = true;
 	smp_run(1, waker, NULL);

@@ -78,12 +78,14 @@ static void detours(unsigned hz, u64 span)
 	} while (now - start < span);
 	taken = interrupts;
 	MARKER(2);
-	print("noise: hz=%u detours=%lu lost=%lu span=%lu interrupts=%u", hz, count, lost, now - start, taken);
+	print("noise: hz=%u detours=%lu lost=%lu span=%lu interrupts=%u", hz, count, lost,
+	      now - start, taken);
 	/*
 	 * One may come before the first reading, and one behind the last. KVM's timer makes up for each tick for which its guest
 	 * was not there in time: several come in one detour.
 	 */
-	check((count + 2 >= taken || (count && on_kvm() && option_number("direct", 0))) && (hz || !taken),
+	check((count + 2 >= taken || (count && on_kvm() && option_number("direct", 0))) &&
+		      (hz || !taken),
 	      "%u interrupts and %lu detours", taken, count);
 }
 

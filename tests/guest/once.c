@@ -25,8 +25,7 @@ static void on_interrupt(struct trap_frame *f)
 	/* Once inside is enough: a wrong delivery inside the second would never end. */
 	if (depth++ == 0)
 		asm volatile("1: dec %0\n\t"
-			     "jnz 1b"
-			     : "+r"(left));
+			     "jnz 1b" : "+r"(left));
 	if (--depth == 0)
 		apic_write(APIC_EOI, 0);
 }

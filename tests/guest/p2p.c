@@ -27,7 +27,8 @@ void test_main(void)
 	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff) | 6);
 	if (memory) {
 		pci_write(memory, 4, (pci_read(memory, 4) & 0xffff) | 2);
-		to = to ? to : ((u64)pci_read(memory, 0x1c) << 32 | (pci_read(memory, 0x18) & ~0xfu));
+		to = to ? to
+			: ((u64)pci_read(memory, 0x1c) << 32 | (pci_read(memory, 0x18) & ~0xfu));
 	}
 	for (unsigned i = 0; i < 512; i++)
 		((volatile u64 *)SOURCE)[i] = PATTERN;

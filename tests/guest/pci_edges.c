@@ -33,31 +33,20 @@ static u64 bar_address(u32 bdf, u32 n)
 static void store(u64 at, unsigned size, u64 value)
 {
 	switch (size) {
-	case 1:
-		*(volatile u8 *)at = (u8)value;
-		break;
-	case 2:
-		*(volatile u16 *)at = (u16)value;
-		break;
-	case 4:
-		*(volatile u32 *)at = (u32)value;
-		break;
-	default:
-		*(volatile u64 *)at = value;
+	case 1: *(volatile u8 *)at = (u8)value; break;
+	case 2: *(volatile u16 *)at = (u16)value; break;
+	case 4: *(volatile u32 *)at = (u32)value; break;
+	default: *(volatile u64 *)at = value;
 	}
 }
 
 static u64 load(u64 at, unsigned size)
 {
 	switch (size) {
-	case 1:
-		return *(volatile u8 *)at;
-	case 2:
-		return *(volatile u16 *)at;
-	case 4:
-		return *(volatile u32 *)at;
-	default:
-		return *(volatile u64 *)at;
+	case 1: return *(volatile u8 *)at;
+	case 2: return *(volatile u16 *)at;
+	case 4: return *(volatile u32 *)at;
+	default: return *(volatile u64 *)at;
 	}
 }
 
@@ -102,13 +91,17 @@ static void attack(void)
 	store(table + 8, 4, 0x11223344);
 	check(load(table + 8, 4) == 0x11223344, "data of entry 0: %#lx", load(table + 8, 4));
 	/* Its last byte is the next dword's, the mask. */
-	check(load(table + 9, 4) == 0x01112233 && load(table + 8, 2) == 0x3344 && load(table + 11, 1) == 0x11,
-	      "parts of entries read %#lx, %#lx, %#lx", load(table + 9, 4), load(table + 8, 2), load(table + 11, 1));
+	check(load(table + 9, 4) == 0x01112233 && load(table + 8, 2) == 0x3344 &&
+		      load(table + 11, 1) == 0x11,
+	      "parts of entries read %#lx, %#lx, %#lx", load(table + 9, 4), load(table + 8, 2),
+	      load(table + 11, 1));
 	store(table + 6, 4, 0x99999999);
-	check(load(table + 8, 4) == 0x11223344, "half an entry was stored: %#lx", load(table + 8, 4));
-	check(load(pending, 8) == 0 && load(pending + 3, 4) == 0, "pending bits: %#lx, %#lx", load(pending, 8),
-	      load(pending + 3, 4));
-	check(*(volatile u32 *)(base + NVME_VERSION) == version, "the controller's version was %#x and is %#x", version,
+	check(load(table + 8, 4) == 0x11223344, "half an entry was stored: %#lx",
+	      load(table + 8, 4));
+	check(load(pending, 8) == 0 && load(pending + 3, 4) == 0, "pending bits: %#lx, %#lx",
+	      load(pending, 8), load(pending + 3, 4));
+	check(*(volatile u32 *)(base + NVME_VERSION) == version,
+	      "the controller's version was %#x and is %#x", version,
 	      *(volatile u32 *)(base + NVME_VERSION));
 }
 

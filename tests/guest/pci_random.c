@@ -44,16 +44,14 @@ static void on_vector(struct trap_frame *f)
 static u32 value(void)
 {
 	static const u32 places[] = {
-		0x1000, TARGET, 0xfee00000, 0xfec00000, 0xfebf0000, 0xb0000000, 0xc0000000, 0xffffffff, 0xfee01004, 0,
+		0x1000,     TARGET,     0xfee00000, 0xfec00000, 0xfebf0000,
+		0xb0000000, 0xc0000000, 0xffffffff, 0xfee01004, 0,
 	};
 
 	switch (rnd() & 3) {
-	case 0:
-		return 1u << (rnd() & 31);
-	case 1:
-		return places[rnd() % ARRAY_SIZE(places)] | (rnd() & 1);
-	default:
-		return rnd();
+	case 0: return 1u << (rnd() & 31);
+	case 1: return places[rnd() % ARRAY_SIZE(places)] | (rnd() & 1);
+	default: return rnd();
 	}
 }
 
@@ -69,14 +67,9 @@ static void ports(u32 bdf, u32 offset, u32 v)
 {
 	outl(0xcf8, 1u << 31 | bdf << 8 | (offset & 0xfc));
 	switch (rnd() & 3) {
-	case 0:
-		outb(0xcfc + (offset & 3), (u8)v);
-		break;
-	case 1:
-		outw(0xcfc + (offset & 3), (u16)v);
-		break;
-	default:
-		outl(0xcfc, v);
+	case 0: outb(0xcfc + (offset & 3), (u8)v); break;
+	case 1: outw(0xcfc + (offset & 3), (u16)v); break;
+	default: outl(0xcfc, v);
 	}
 	(void)inl(0xcfc + (rnd() & 3));
 }
@@ -86,20 +79,11 @@ static void ecam(u64 base, u32 bdf, u32 offset, u32 v)
 	volatile u8 *p = (volatile u8 *)(base + (bdf << 12) + (offset & 0xfff));
 
 	switch (rnd() & 7) {
-	case 0:
-		*p = (u8)v;
-		break;
-	case 1:
-		*(volatile u16 *)p = (u16)v;
-		break;
-	case 2:
-		*(volatile u64 *)p = v | (u64)v << 32;
-		break;
-	case 3:
-		(void)*(volatile u64 *)p;
-		break;
-	default:
-		*(volatile u32 *)p = v;
+	case 0: *p = (u8)v; break;
+	case 1: *(volatile u16 *)p = (u16)v; break;
+	case 2: *(volatile u64 *)p = v | (u64)v << 32; break;
+	case 3: (void)*(volatile u64 *)p; break;
+	default: *(volatile u32 *)p = v;
 	}
 }
 
@@ -149,9 +133,11 @@ static u32 edu_id(u32 bar)
 static void moves(u32 bdf, u32 bar)
 {
 	pci_write(bdf, 0x10, ELSEWHERE);
-	check(edu_id(ELSEWHERE) == 0xed && edu_id(bar) != 0xed, "the BAR has not moved: %#x, %#x", edu_id(ELSEWHERE), edu_id(bar));
+	check(edu_id(ELSEWHERE) == 0xed && edu_id(bar) != 0xed, "the BAR has not moved: %#x, %#x",
+	      edu_id(ELSEWHERE), edu_id(bar));
 	pci_write(bdf, 0x10, TARGET & ~0xfffffu);
-	check(edu_id(ELSEWHERE) != 0xed && *(volatile u64 *)TARGET == TARGET, "the BAR is over RAM");
+	check(edu_id(ELSEWHERE) != 0xed && *(volatile u64 *)TARGET == TARGET,
+	      "the BAR is over RAM");
 	pci_write(bdf, 0x10, bar);
 	check(edu_id(bar) == 0xed, "the BAR does not come back");
 }
@@ -168,7 +154,8 @@ static void edu_works(u32 bdf, u32 bar)
 		pci_write(bdf, at, 0);
 	pci_write(bdf, 0x10, bar);
 	pci_write(bdf, msi, 0);
-	pci_write(bdf, msi + 4, (u32)LAPIC_BASE | apic_read(APIC_ID) >> (x2apic_on() ? 0 : 24) << 12);
+	pci_write(bdf, msi + 4,
+		  (u32)LAPIC_BASE | apic_read(APIC_ID) >> (x2apic_on() ? 0 : 24) << 12);
 	pci_write(bdf, msi + 8, 0);
 	pci_write(bdf, msi + 12, VECTOR);
 	pci_write(bdf, msi, 1u << 16);
@@ -199,7 +186,8 @@ static u32 nvme_version(u32 bdf, const u32 bar[2])
 
 void test_main(void)
 {
-	u32 bdf[2] = { pci_find(EDU_IDS), find_class(NVME_CLASS) }, ids[2], classes[2], edu_bar, nvme_bar[2], version;
+	u32 bdf[2] = { pci_find(EDU_IDS), find_class(NVME_CLASS) }, ids[2], classes[2], edu_bar,
+	    nvme_bar[2], version;
 	volatile u64 *target = (volatile u64 *)TARGET;
 	u64 base = option_number("ecam", 0xb0000000);
 
@@ -224,10 +212,12 @@ void test_main(void)
 	edu_works(bdf[0], edu_bar);
 	storm(base, bdf, option_number("rounds", 1000));
 	for (unsigned i = 0; i < 2; i++)
-		check(pci_read(bdf[i], 0) == ids[i] && pci_read(bdf[i], 8) == classes[i], "its IDs have changed");
+		check(pci_read(bdf[i], 0) == ids[i] && pci_read(bdf[i], 8) == classes[i],
+		      "its IDs have changed");
 	/* One may still be where the other was. */
 	pci_write(bdf[0], 4, 0);
-	check(nvme_version(bdf[1], nvme_bar) == version, "the NVMe controller's version is %#x", nvme_version(bdf[1], nvme_bar));
+	check(nvme_version(bdf[1], nvme_bar) == version, "the NVMe controller's version is %#x",
+	      nvme_version(bdf[1], nvme_bar));
 	edu_works(bdf[0], edu_bar);
 	for (unsigned i = 0; i < 8; i++)
 		check(target[i] == TARGET + i, "RAM has changed");

@@ -25,12 +25,14 @@ static bool excluded(u32 port, unsigned size, bool write)
 		u16 last;
 		bool reads;
 	} ranges[] = {
-		{ 0x64, 0x64, true }, { 0xf4, 0xfb, true }, { 0x3f8, 0x3ff, false }, { 0x505, 0x505, true }, { 0x600, 0x602, true },
-		{ 0x610, 0x617, false }, { 0xcf9, 0xcf9, true }, { 0x8900, 0x8900, true },
+		{ 0x64, 0x64, true },   { 0xf4, 0xfb, true },     { 0x3f8, 0x3ff, false },
+		{ 0x505, 0x505, true }, { 0x600, 0x602, true },   { 0x610, 0x617, false },
+		{ 0xcf9, 0xcf9, true }, { 0x8900, 0x8900, true },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(ranges); i++)
-		if (port <= ranges[i].last && port + size > ranges[i].first && (write || !ranges[i].reads))
+		if (port <= ranges[i].last && port + size > ranges[i].first &&
+		    (write || !ranges[i].reads))
 			return true;
 	return false;
 }
@@ -38,7 +40,9 @@ static bool excluded(u32 port, unsigned size, bool write)
 /* Reads and writes a port; false when it did not read as ones. */
 static bool touch(u16 port, unsigned size)
 {
-	u32 ones = size == 4 ? ~0u : (1u << size * 8) - 1, v = size == 1 ? inb(port) : size == 2 ? inw(port) : inl(port);
+	u32 ones = size == 4 ? ~0u : (1u << size * 8) - 1, v = size == 1   ? inb(port)
+							       : size == 2 ? inw(port)
+									   : inl(port);
 
 	if (excluded(port, size, true))
 		return v == ones;
@@ -72,16 +76,16 @@ struct string_regs {
 	u64 count;
 };
 
-#define STRING_IO(name, insn, pointer)                                                              \
-	static int name(u16 port, struct string_regs *r, bool down)                                 \
-	{                                                                                           \
-		int trap;                                                                           \
-		\
-		if (down)                                                                           \
-			asm volatile("std");                                                        \
-		trap = TRY("rep " insn, O(pointer(r->address), "+c"(r->count)), O("d"(port)));      \
-		asm volatile("cld");                                                                \
-		return trap;                                                                        \
+#define STRING_IO(name, insn, pointer) \
+	static int name(u16 port, struct string_regs *r, bool down) \
+	{ \
+		int trap; \
+\
+		if (down) \
+			asm volatile("std"); \
+		trap = TRY("rep " insn, O(pointer(r->address), "+c"(r->count)), O("d"(port))); \
+		asm volatile("cld"); \
+		return trap; \
 	}
 
 STRING_IO(ins1, "insb", "+D")
@@ -101,10 +105,16 @@ static const struct {
 	bool in;
 	const char *name;
 } kinds[] = {
-	{ ins1, 1, true, "insb" }, { ins2, 2, true, "insw" }, { ins4, 4, true, "insl" },
-	{ ins1_short, 1, true, "addr32 insb" }, { ins4_short, 4, true, "addr32 insl" },
-	{ outs1, 1, false, "outsb" }, { outs2, 2, false, "outsw" }, { outs4, 4, false, "outsl" },
-	{ outs1_short, 1, false, "addr32 outsb" }, { outs4_short, 4, false, "addr32 outsl" },
+	{ ins1, 1, true, "insb" },
+	{ ins2, 2, true, "insw" },
+	{ ins4, 4, true, "insl" },
+	{ ins1_short, 1, true, "addr32 insb" },
+	{ ins4_short, 4, true, "addr32 insl" },
+	{ outs1, 1, false, "outsb" },
+	{ outs2, 2, false, "outsw" },
+	{ outs4, 4, false, "outsl" },
+	{ outs1_short, 1, false, "addr32 outsb" },
+	{ outs4_short, 4, false, "addr32 outsl" },
 };
 
 /* From `start` on, 64 elements; `absent` is the page that is not there. */
@@ -123,16 +133,17 @@ static void string(unsigned k, u64 start, u64 absent, bool down)
 	}
 	first_bad = at < absent ? absent : at;
 	trap = kinds[k].fn(NOBODY, &r, down);
-	check(fits < count ? trap == VEC_PF : trap == NO_TRAP, "%s%s at %#lx: trap %d", kinds[k].name, down ? " down" : "", start,
-	      trap);
-	check(r.address == at && r.count == count - fits, "%s%s at %#lx stops at %#lx, %lu left, not %#lx, %lu", kinds[k].name,
+	check(fits < count ? trap == VEC_PF : trap == NO_TRAP, "%s%s at %#lx: trap %d",
+	      kinds[k].name, down ? " down" : "", start, trap);
+	check(r.address == at && r.count == count - fits,
+	      "%s%s at %#lx stops at %#lx, %lu left, not %#lx, %lu", kinds[k].name,
 	      down ? " down" : "", start, r.address, r.count, at, count - fits);
 	if (fits == count)
 		return;
-	check(this_cpu()->trap_cr2 == first_bad, "%s%s: CR2 %#lx, not %#lx", kinds[k].name, down ? " down" : "",
-	      this_cpu()->trap_cr2, first_bad);
-	check((this_cpu()->trap_error & 3) == (kinds[k].in ? 2 : 0), "%s: error code %#lx", kinds[k].name,
-	      this_cpu()->trap_error);
+	check(this_cpu()->trap_cr2 == first_bad, "%s%s: CR2 %#lx, not %#lx", kinds[k].name,
+	      down ? " down" : "", this_cpu()->trap_cr2, first_bad);
+	check((this_cpu()->trap_error & 3) == (kinds[k].in ? 2 : 0), "%s: error code %#lx",
+	      kinds[k].name, this_cpu()->trap_error);
 }
 
 static void strings(u64 low, u64 high)
@@ -160,16 +171,19 @@ static void marks(u64 ram)
 	struct string_regs r = { PAGES, 4 };
 
 	map_page(PAGES, ram, PTE_P | PTE_W);
-	check(outs1(NOBODY, &r, false) == NO_TRAP && (*page_entry(PAGES) & (PTE_A | PTE_D)) == PTE_A, "OUTSB: entry %#lx",
-	      *page_entry(PAGES));
+	check(outs1(NOBODY, &r, false) == NO_TRAP &&
+		      (*page_entry(PAGES) & (PTE_A | PTE_D)) == PTE_A,
+	      "OUTSB: entry %#lx", *page_entry(PAGES));
 	map_page(PAGES, ram, PTE_P | PTE_W);
 	r = (struct string_regs){ PAGES, 4 };
-	check(ins1(NOBODY, &r, false) == NO_TRAP && (*page_entry(PAGES) & (PTE_A | PTE_D)) == (PTE_A | PTE_D), "INSB: entry %#lx",
-	      *page_entry(PAGES));
+	check(ins1(NOBODY, &r, false) == NO_TRAP &&
+		      (*page_entry(PAGES) & (PTE_A | PTE_D)) == (PTE_A | PTE_D),
+	      "INSB: entry %#lx", *page_entry(PAGES));
 	r = (struct string_regs){ BIT(63), 4 };
 	check(ins1(NOBODY, &r, false) == VEC_GP && r.count == 4, "INSB to a non-canonical address");
 	r = (struct string_regs){ BIT(63), 4 };
-	check(outs4(NOBODY, &r, false) == VEC_GP && r.count == 4, "OUTSD from a non-canonical address");
+	check(outs4(NOBODY, &r, false) == VEC_GP && r.count == 4,
+	      "OUTSD from a non-canonical address");
 }
 
 /* What goes through the port is what memory holds, in order, and no byte beside it changes. */
@@ -183,21 +197,26 @@ static void data(u64 low, u64 high)
 	for (unsigned i = 0; i < 8; i++)
 		p[i] = (u8)(0x10 + i);
 	r = (struct string_regs){ (u64)p, 4 };
-	check(outs1(SCRATCH, &r, false) == NO_TRAP && inb(SCRATCH) == 0x13, "outsb: the last byte is there: %#x", inb(SCRATCH));
+	check(outs1(SCRATCH, &r, false) == NO_TRAP && inb(SCRATCH) == 0x13,
+	      "outsb: the last byte is there: %#x", inb(SCRATCH));
 	r = (struct string_regs){ (u64)p + 7, 3 };
-	check(outs1(SCRATCH, &r, true) == NO_TRAP && inb(SCRATCH) == 0x15, "outsb down: %#x", inb(SCRATCH));
+	check(outs1(SCRATCH, &r, true) == NO_TRAP && inb(SCRATCH) == 0x15, "outsb down: %#x",
+	      inb(SCRATCH));
 	outb(SCRATCH, 0x5a);
 	r = (struct string_regs){ (u64)p + 1, 3 };
 	check(ins1(SCRATCH, &r, false) == NO_TRAP, "insb");
 	for (unsigned i = 0; i < 8; i++)
-		check(p[i] == (i >= 1 && i <= 3 ? 0x5a : 0x10 + i), "byte %u after insb: %#x", i, p[i]);
+		check(p[i] == (i >= 1 && i <= 3 ? 0x5a : 0x10 + i), "byte %u after insb: %#x", i,
+		      p[i]);
 	r = (struct string_regs){ (u64)p, 0 };
-	check(ins4(NOBODY, &r, false) == NO_TRAP && p[0] == 0x10 && r.address == (u64)p, "REP with a count of 0");
+	check(ins4(NOBODY, &r, false) == NO_TRAP && p[0] == 0x10 && r.address == (u64)p,
+	      "REP with a count of 0");
 	/* A page that is there but may not be written. */
 	map_page(PAGES + PAGE_SIZE, high, PTE_P);
 	write_cr0(read_cr0() | BIT(16));
 	r = (struct string_regs){ (u64)p, 4 };
-	check(ins1(SCRATCH, &r, false) == VEC_PF && r.count == 2 && this_cpu()->trap_error == 3, "insb to a read-only page");
+	check(ins1(SCRATCH, &r, false) == VEC_PF && r.count == 2 && this_cpu()->trap_error == 3,
+	      "insb to a read-only page");
 }
 
 void test_main(void)

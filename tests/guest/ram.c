@@ -27,7 +27,8 @@ static u64 look_and_fill(u64 from, u64 to)
 
 void test_main(void)
 {
-	u64 end = MIB_1 + ((u64)boot_info[2] << 10), from = ((u64)image_end + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
+	u64 end = MIB_1 + ((u64)boot_info[2] << 10),
+	    from = ((u64)image_end + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
 	u64 found = look_and_fill(MIB_1, IMAGE) + look_and_fill(from, end);
 
 	check(end > from + MIB_1, "RAM ends at %#lx, the image at %#lx", end, from);

@@ -6,10 +6,11 @@
  */
 #include "tiny.h"
 
-#define REFUSED(text, inputs, ...)                                                                          \
-	({                                                                                                  \
-		int trap_ = TRY(text, , O(inputs), ##__VA_ARGS__);                                           \
-		check(trap_ == VEC_GP && this_cpu()->trap_error == 0, "%s: vector %d", text, trap_);        \
+#define REFUSED(text, inputs, ...) \
+	({ \
+		int trap_ = TRY(text, , O(inputs), ##__VA_ARGS__); \
+		check(trap_ == VEC_GP && this_cpu()->trap_error == 0, "%s: vector %d", text, \
+		      trap_); \
 	})
 
 static u64 table[2];
@@ -50,7 +51,8 @@ static void io(void *want)
 {
 	check(TRY("out %%al, $0x80", , O("a"(0))) == (int)(s64)want, "OUT to port 0x80");
 	check(TRY("in $0x81, %%al", , , "rax") == NO_TRAP, "IN from port 0x81");
-	check(TRY("inw $0x7f, %%ax", , , "rax") == (int)(s64)want, "IN of a word that reaches port 0x80");
+	check(TRY("inw $0x7f, %%ax", , , "rax") == (int)(s64)want,
+	      "IN of a word that reaches port 0x80");
 }
 
 void test_main(void)

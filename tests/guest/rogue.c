@@ -51,7 +51,8 @@ void test_main(void)
 	fill(TARGET, 0);
 	edu_dma(EDU_BUFFER, bus_address(TARGET), EDU_DMA_TO_RAM);
 	edu_wait();
-	check(target[0] == PATTERN && target[511] == PATTERN, "the device does not write: %#lx", target[0]);
+	check(target[0] == PATTERN && target[511] == PATTERN, "the device does not write: %#lx",
+	      target[0]);
 	edu_dma(option_number("read", 0), EDU_BUFFER, 0);
 	edu_wait();
 	fill(TARGET, 0);

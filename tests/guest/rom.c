@@ -71,7 +71,8 @@ static void attack(u32 bdf, u32 rom, u32 flash, u32 pattern)
 
 void test_main(void)
 {
-	u32 bdf = pci_find(EDU_IDS), flash = (u32)option_number("at", 0), pattern = (u32)option_number("rom", 0), first, size;
+	u32 bdf = pci_find(EDU_IDS), flash = (u32)option_number("at", 0),
+	    pattern = (u32)option_number("rom", 0), first, size;
 
 	if (!check(bdf && flash && pattern, "no edu, or no words"))
 		return;

@@ -53,7 +53,8 @@ static void set_up(u32 bdf)
 	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff) | 6);
 	ring(E1000E_RDBAL, bus_address(RECEIVE));
 	ring(E1000E_TDBAL, bus_address(SEND));
-	write_reg(E1000E_RCTL, E1000E_RCTL_ON | E1000E_RCTL_ALL | E1000E_RCTL_LOOP | E1000E_RCTL_NO_CRC);
+	write_reg(E1000E_RCTL,
+		  E1000E_RCTL_ON | E1000E_RCTL_ALL | E1000E_RCTL_LOOP | E1000E_RCTL_NO_CRC);
 	write_reg(E1000E_TCTL, E1000E_TCTL_ON);
 }
 
@@ -92,12 +93,14 @@ void test_main(void)
 		source[i] = PATTERN;
 	next("ready");
 	for (u64 i = 0; i < table->reads; i++)
-		table->slot[i].arrived = copy(table->slot[i].address, bus_address((u64)table->slot[i].data));
+		table->slot[i].arrived =
+			copy(table->slot[i].address, bus_address((u64)table->slot[i].data));
 	next("read");
 	for (u64 i = table->reads; i < table->reads + table->writes; i++)
 		table->slot[i].arrived = copy(bus_address(SOURCE), table->slot[i].address);
 	next("wrote");
 	/* The device itself goes on. */
 	source[8] = 0;
-	check(copy(bus_address(SOURCE), bus_address(SOURCE + 64)) && source[8] == PATTERN, "it does not write: %#lx", source[8]);
+	check(copy(bus_address(SOURCE), bus_address(SOURCE + 64)) && source[8] == PATTERN,
+	      "it does not write: %#lx", source[8]);
 }

@@ -28,7 +28,8 @@ static void put(const u8 *bytes, unsigned n)
 
 static u64 run(u64 di, u64 si, u64 a)
 {
-	asm volatile("call *%[code]" : "+a"(a), "+D"(di), "+S"(si) : [code] "r"(code) : "rbx", "rcx", "rdx", "memory", "cc");
+	asm volatile("call *%[code]" : "+a"(a), "+D"(di), "+S"(si) : [code] "r"(code)
+		     : "rbx", "rcx", "rdx", "memory", "cc");
 	return a;
 }
 
@@ -40,8 +41,9 @@ static void own_change(void)
 		u16 new;
 		const char *name;
 	} to[] = {
-		{ 0x9090, 0xa20f, "NOPs to CPUID" }, { 0xa20f, 0x9090, "CPUID to NOPs" },      { 0x80e4, 0xa20f, "IN to CPUID" },
-		{ 0xa20f, 0x80e6, "CPUID to OUT" },  { 0x078b, 0x0789, "MMIO load to store" }, { 0x310f, 0x80e4, "RDTSC to IN" },
+		{ 0x9090, 0xa20f, "NOPs to CPUID" },      { 0xa20f, 0x9090, "CPUID to NOPs" },
+		{ 0x80e4, 0xa20f, "IN to CPUID" },        { 0xa20f, 0x80e6, "CPUID to OUT" },
+		{ 0x078b, 0x0789, "MMIO load to store" }, { 0x310f, 0x80e4, "RDTSC to IN" },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(to); i++) {
@@ -56,14 +58,9 @@ static void own_change(void)
 		put(bytes, sizeof(bytes));
 		a = (u32)run(LAPIC_BASE + APIC_TPR, (u64)code + 5, 0);
 		switch (new) {
-		case 0xa20f:
-			check(a == top, "%s: EAX %#x", to[i].name, a);
-			break;
-		case 0x80e4:
-			check((a & 0xff) == 0xff, "%s: EAX %#x", to[i].name, a);
-			break;
-		default:
-			check(a == 0, "%s: EAX %#x", to[i].name, a);
+		case 0xa20f: check(a == top, "%s: EAX %#x", to[i].name, a); break;
+		case 0x80e4: check((a & 0xff) == 0xff, "%s: EAX %#x", to[i].name, a); break;
+		default: check(a == 0, "%s: EAX %#x", to[i].name, a);
 		}
 	}
 }
@@ -72,7 +69,9 @@ static void own_change(void)
 static void flip(void *arg)
 {
 	/* Each one instruction of two bytes. */
-	static const u16 insn[] = { 0x078b, 0x0789, 0x0723, 0xc08b, 0x0787, 0x9066, 0xa20f, 0x80e4 };
+	static const u16 insn[] = {
+		0x078b, 0x0789, 0x0723, 0xc08b, 0x0787, 0x9066, 0xa20f, 0x80e4
+	};
 	const unsigned count = on_qemu() ? 5 : ARRAY_SIZE(insn);
 
 	(void)arg;
@@ -84,8 +83,8 @@ static void flip(void *arg)
 static void flip_cr(void *arg)
 {
 	/* Each one of four; the first five differ in one byte: from CR0, NOP, to CR0, and two that compute in RAX. */
-	static const u32 insn[] = { 0xc0200f48, 0xc01f0f48, 0xc0220f48, 0xc0400f48, 0xc0b60f48,
-				    0x00401f0f, 0xa20f4848, 0x80e44848 };
+	static const u32 insn[] = { 0xc0200f48, 0xc01f0f48, 0xc0220f48, 0xc0400f48,
+				    0xc0b60f48, 0x00401f0f, 0xa20f4848, 0x80e44848 };
 	const unsigned count = on_qemu() ? 5 : ARRAY_SIZE(insn);
 
 	(void)arg;
@@ -124,7 +123,8 @@ static void user_change(void)
 	}
 	stop = true;
 	smp_wait(1);
-	check(now == cr0 && read, "CR0 is %#lx, not %#lx, after %u runs, %u of them SMSW", now, cr0, runs, read);
+	check(now == cr0 && read, "CR0 is %#lx, not %#lx, after %u runs, %u of them SMSW", now, cr0,
+	      runs, read);
 }
 
 #define PORT 0x80 /* nobody's: reads as ones */
@@ -163,11 +163,13 @@ static void user_port(void)
 		read_there = 0;
 		trap = user_run(user_ins, NULL);
 		reads += trap == NO_TRAP;
-		wrong += read_there != (trap == NO_TRAP ? 0xff : 0) || (trap != NO_TRAP && trap != VEC_GP);
+		wrong += read_there != (trap == NO_TRAP ? 0xff : 0) ||
+			 (trap != NO_TRAP && trap != VEC_GP);
 	}
 	stop = true;
 	smp_wait(1);
-	check(!wrong && reads, "%u of %u runs read another number of ports, %u one", wrong, runs, reads);
+	check(!wrong && reads, "%u of %u runs read another number of ports, %u one", wrong, runs,
+	      reads);
 	for (unsigned i = 0; i < sizeof(tss->io) - 1; i++)
 		tss->io[i] = 0;
 }

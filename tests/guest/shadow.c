@@ -32,18 +32,20 @@ static void on_nmi(struct trap_frame *f)
 #define X2APIC_ICR 0x830
 
 /* Its own interrupt pending, IF = 0: then `text`, whose instruction that may still run stands between 1: and 2:. */
-#define PENDING(text, inputs, ...)                                                                      \
-	({                                                                                              \
-		taken = 0;                                                                              \
-		where = 0;                                                                              \
-		apic_ipi(0, ICR_SELF | VECTOR);                                                         \
-		asm volatile("lea 1f(%%rip), %%r12; mov %%r12, at; lea 2f(%%rip), %%r12; mov %%r12, at + 8\n\t" text \
-			     "\n\tcli" : : inputs : "memory", "cc", "r12", ##__VA_ARGS__);              \
+#define PENDING(text, inputs, ...) \
+	({ \
+		taken = 0; \
+		where = 0; \
+		apic_ipi(0, ICR_SELF | VECTOR); \
+		asm volatile( \
+			"lea 1f(%%rip), %%r12; mov %%r12, at; lea 2f(%%rip), %%r12; mov %%r12, at + 8\n\t" text \
+			"\n\tcli" : : inputs : "memory", "cc", "r12", ##__VA_ARGS__); \
 	})
 
 static void at_label(const char *name, u64 want)
 {
-	check(taken == 1 && where == want, "%s: %u taken, at +%ld, not +%ld", name, taken, where - at[0], want - at[0]);
+	check(taken == 1 && where == want, "%s: %u taken, at +%ld, not +%ld", name, taken,
+	      where - at[0], want - at[0]);
 }
 
 void test_main(void)
@@ -77,17 +79,21 @@ void test_main(void)
 	/* An NMI to itself in the shadow of MOV SS. */
 	nmis = 0;
 	if (x2apic)
-		asm volatile("mov %%ss, %%ebx; mov %%ebx, %%ss\n\twrmsr\n\tnop; nop" : : "a"(ICR_NMI | ICR_ASSERT), "d"(0),
-			     "c"(X2APIC_ICR) : "rbx", "memory");
+		asm volatile("mov %%ss, %%ebx; mov %%ebx, %%ss\n\twrmsr\n\tnop; nop" :
+			     : "a"(ICR_NMI | ICR_ASSERT), "d"(0), "c"(X2APIC_ICR)
+			     : "rbx", "memory");
 	else
-		asm volatile("mov %%ss, %%eax; mov %%eax, %%ss\n\tmov %0, (%1)\n\tnop; nop" : : "r"(ICR_NMI | ICR_ASSERT),
-			     "r"(LAPIC_BASE + APIC_ICR) : "rax", "memory");
+		asm volatile("mov %%ss, %%eax; mov %%eax, %%ss\n\tmov %0, (%1)\n\tnop; nop" :
+			     : "r"(ICR_NMI | ICR_ASSERT), "r"(LAPIC_BASE + APIC_ICR)
+			     : "rax", "memory");
 	check(nmis == 1, "%u NMIs", nmis);
 	/* An NMI and an interrupt at once. */
 	nmis = 0;
 	if (x2apic)
-		PENDING("sti\n1:\twrmsr\n2:\tnop; nop; nop", O("a"(ICR_NMI | ICR_ASSERT), "c"(X2APIC_ICR), "d"(0)));
+		PENDING("sti\n1:\twrmsr\n2:\tnop; nop; nop",
+			O("a"(ICR_NMI | ICR_ASSERT), "c"(X2APIC_ICR), "d"(0)));
 	else
-		PENDING("sti\n1:\tmovl $0x4400, (%%rdi)\n2:\tnop; nop; nop", O("D"(LAPIC_BASE + APIC_ICR)));
+		PENDING("sti\n1:\tmovl $0x4400, (%%rdi)\n2:\tnop; nop; nop",
+			O("D"(LAPIC_BASE + APIC_ICR)));
 	check(nmis == 1 && taken == 1, "%u NMIs, %u interrupts", nmis, taken);
 }

@@ -16,7 +16,8 @@ static void work(void *arg)
 	unsigned id = this_cpu()->id;
 
 	check(TRY("ud2", , ) == VEC_UD, "CPU %u takes its #UD", id);
-	check(apic_read(APIC_ID) >> (x2apic_on() ? 0 : 24) == id, "CPU %u: APIC ID register %#x", id, apic_read(APIC_ID));
+	check(apic_read(APIC_ID) >> (x2apic_on() ? 0 : 24) == id, "CPU %u: APIC ID register %#x",
+	      id, apic_read(APIC_ID));
 	ran += *(unsigned *)arg + id;
 }
 

@@ -33,14 +33,15 @@ static void on_debug(struct trap_frame *f)
 }
 
 /* The instruction, then a NOP, with TF set before and cleared behind; at[0..2]: their addresses and the one behind. */
-#define STEP(text, inputs, ...)                                                                     \
-	({                                                                                          \
-		count = 0;                                                                          \
-		asm volatile("lea 1f(%%rip), %%r12; mov %%r12, at; lea 2f(%%rip), %%r12; mov %%r12, at + 8\n\t" \
-			     "lea 3f(%%rip), %%r12; mov %%r12, at + 16\n\t"                         \
-			     "pushfq; orl $0x100, (%%rsp); popfq\n"                                 \
-			     "1:\t" text "\n2:\tnop\n3:\tpushfq; andl $~0x100, (%%rsp); popfq"      \
-			     : : inputs : "memory", "cc", "r12", ##__VA_ARGS__);                    \
+#define STEP(text, inputs, ...) \
+	({ \
+		count = 0; \
+		asm volatile( \
+			"lea 1f(%%rip), %%r12; mov %%r12, at; lea 2f(%%rip), %%r12; mov %%r12, at + 8\n\t" \
+			"lea 3f(%%rip), %%r12; mov %%r12, at + 16\n\t" \
+			"pushfq; orl $0x100, (%%rsp); popfq\n" \
+			"1:\t" text "\n2:\tnop\n3:\tpushfq; andl $~0x100, (%%rsp); popfq" : \
+			: inputs : "memory", "cc", "r12", ##__VA_ARGS__); \
 	})
 
 u64 at[3];
@@ -49,8 +50,8 @@ static void stepped(const char *name)
 {
 	bool ok = count >= 2 && seen[0] == at[1] && seen[1] == at[2];
 
-	check(ok && !seen_rf[0] && !seen_rf[1], "%s: stepped to +%ld, +%ld, %u #DB in all", name, seen[0] - at[0], seen[1] - at[0],
-	      count);
+	check(ok && !seen_rf[0] && !seen_rf[1], "%s: stepped to +%ld, +%ld, %u #DB in all", name,
+	      seen[0] - at[0], seen[1] - at[0], count);
 	for (unsigned i = 0; i < count && i < SEEN_MAX; i++)
 		if ((seen_dr6[i] & 0xe00f) != 0x4000)
 			check(false, "%s: DR6 %#lx", name, seen_dr6[i]);
@@ -64,8 +65,8 @@ static void repeated(const char *name, unsigned n)
 	for (unsigned i = 0; ok && i < n - 1; i++)
 		ok = seen[i] == at[0] && seen_rf[i];
 	check(ok && !seen_rf[n - 1] && seen[n - 1] == at[1] && seen[n] == at[2],
-	      "%s: %u #DB, at +%ld, +%ld, +%ld, +%ld", name, count, seen[0] - at[0], seen[1] - at[0], seen[2] - at[0],
-	      seen[3] - at[0]);
+	      "%s: %u #DB, at +%ld, +%ld, +%ld, +%ld", name, count, seen[0] - at[0],
+	      seen[1] - at[0], seen[2] - at[0], seen[3] - at[0]);
 }
 
 static void int1(void *arg)
@@ -73,19 +74,20 @@ static void int1(void *arg)
 	count = 0;
 	asm volatile("lea 1f(%%rip), %%rax; mov %%rax, at + 8\n\t"
 		     ".byte 0xf1\n1:\tnop" : : : "memory", "rax");
-	check(count == 1 && seen[0] == at[1] && !(seen_dr6[0] & 0xe00f), "INT1 in %s: %u #DB, at +%ld, DR6 %#lx", (const char *)arg,
-	      count, seen[0] - at[1], seen_dr6[0]);
+	check(count == 1 && seen[0] == at[1] && !(seen_dr6[0] & 0xe00f),
+	      "INT1 in %s: %u #DB, at +%ld, DR6 %#lx", (const char *)arg, count, seen[0] - at[1],
+	      seen_dr6[0]);
 }
 
 static u8 target[64];
 
 /* DR6 as a #DB with BS leaves it where other bits stood: B0 to B3 are this one's, BD stays (SDM vol. 3, 18.2.3). */
-#define STATUS(name, text, inputs, ...)                                                              \
-	({                                                                                           \
-		asm volatile("mov %0, %%dr6" : : "r"(0xffff2ff5ull));                                \
-		STEP(text, O(inputs), ##__VA_ARGS__);                                                 \
-		check(count >= 2 && seen_dr6[0] == 0xffff6ff0 && seen_dr6[1] == 0xffff4ff0, "%s: DR6 %#lx, then %#lx", name, \
-		      seen_dr6[0], seen_dr6[1]);                                                     \
+#define STATUS(name, text, inputs, ...) \
+	({ \
+		asm volatile("mov %0, %%dr6" : : "r"(0xffff2ff5ull)); \
+		STEP(text, O(inputs), ##__VA_ARGS__); \
+		check(count >= 2 && seen_dr6[0] == 0xffff6ff0 && seen_dr6[1] == 0xffff4ff0, \
+		      "%s: DR6 %#lx, then %#lx", name, seen_dr6[0], seen_dr6[1]); \
 	})
 
 static void status(void)
@@ -97,13 +99,15 @@ static void status(void)
 	asm volatile("mov %0, %%dr6" : : "r"(0xffff2ff5ull));
 	count = 0;
 	asm volatile("lea 1f(%%rip), %%r12; .byte 0xf1\n1:\tmov %%r12, at" : : : "memory", "r12");
-	check(count == 1 && seen[0] == at[0] && seen_dr6[0] == 0xffff2ff5 && !seen_rf[0], "INT1: %u #DB, at +%ld, DR6 %#lx", count,
-	      seen[0] - at[0], seen_dr6[0]);
+	check(count == 1 && seen[0] == at[0] && seen_dr6[0] == 0xffff2ff5 && !seen_rf[0],
+	      "INT1: %u #DB, at +%ld, DR6 %#lx", count, seen[0] - at[0], seen_dr6[0]);
 	/* In the shadow of MOV SS, which holds back its own single-step trap: that never comes. */
 	STEP("mov %%ss, %%eax; mov %%eax, %%ss; .byte 0xf1", , "rax");
-	check(count >= 3 && seen[0] == at[1] - 3 && seen[1] == at[1] && !(seen_dr6[1] & 0xe00f) && seen[2] == at[2] &&
-	      seen_dr6[2] == 0xffff4ff0, "MOV SS; INT1: %u #DB, at +%ld, +%ld, +%ld, DR6 %#lx, %#lx, %#lx", count, seen[0] - at[0],
-	      seen[1] - at[0], seen[2] - at[0], seen_dr6[0], seen_dr6[1], seen_dr6[2]);
+	check(count >= 3 && seen[0] == at[1] - 3 && seen[1] == at[1] && !(seen_dr6[1] & 0xe00f) &&
+		      seen[2] == at[2] && seen_dr6[2] == 0xffff4ff0,
+	      "MOV SS; INT1: %u #DB, at +%ld, +%ld, +%ld, DR6 %#lx, %#lx, %#lx", count,
+	      seen[0] - at[0], seen[1] - at[0], seen[2] - at[0], seen_dr6[0], seen_dr6[1],
+	      seen_dr6[2]);
 }
 
 void test_main(void)

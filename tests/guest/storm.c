@@ -23,7 +23,8 @@ void test_main(void)
 		wrong += inb(0x80) != 0xff;
 		wrong += apic_read(APIC_SVR) != 0x1ff;
 		wrong += try_rdmsr(0x12345678, &v) != VEC_GP;
-		wrong += TRY("vmmcall", , O("a"(~0ull))) != (is_amd() && on_margay() ? NO_TRAP : VEC_UD);
+		wrong += TRY("vmmcall", , O("a"(~0ull))) !=
+			 (is_amd() && on_margay() ? NO_TRAP : VEC_UD);
 		wrong += try_write_cr8(i & 15) != NO_TRAP;
 	}
 	check(wrong == 0, "%u of %lu rounds of exits went wrong", wrong, rounds);

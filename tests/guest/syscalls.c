@@ -26,7 +26,8 @@ static void no_sce(void *arg)
 	check(TRY("syscall", , , "rcx", "r11") == VEC_UD, "SYSCALL without EFER.SCE raises #UD");
 	check(TRY("sysretq", , , "rcx", "r11") != NO_TRAP, "SYSRET in ring 3 is refused");
 	check(TRY("sysexitl", , O("c"(0), "d"(0))) != NO_TRAP, "SYSEXIT in ring 3 is refused");
-	check(TRY("sysenter", , ) == (is_amd() ? VEC_UD : VEC_GP), "SYSENTER without SYSENTER_CS is refused");
+	check(TRY("sysenter", , ) == (is_amd() ? VEC_UD : VEC_GP),
+	      "SYSENTER without SYSENTER_CS is refused");
 }
 
 static void with_sce(void *arg)
@@ -36,9 +37,10 @@ static void with_sce(void *arg)
 	(void)arg;
 	for (unsigned i = 0; i < 10; i++) {
 		syscall_rcx = syscall_r11 = syscall_cs = 0;
-		asm volatile("lea 1f(%%rip), %0\n\tsyscall\n1:" : "=&r"(next) : : "rcx", "r8", "r11", "memory");
-		check(syscall_rcx == next && syscall_cs == SEL_CODE64 && syscall_r11 & 2, "SYSCALL: RCX %#lx, CS %#lx", syscall_rcx,
-		      syscall_cs);
+		asm volatile("lea 1f(%%rip), %0\n\tsyscall\n1:" : "=&r"(next) : : "rcx", "r8",
+										  "r11", "memory");
+		check(syscall_rcx == next && syscall_cs == SEL_CODE64 && syscall_r11 & 2,
+		      "SYSCALL: RCX %#lx, CS %#lx", syscall_rcx, syscall_cs);
 	}
 }
 
@@ -46,7 +48,8 @@ static void sysenter(void *arg)
 {
 	(void)arg;
 	syscall_cs = 0;
-	asm volatile("mov %%rsp, %%rcx; lea 1f(%%rip), %%rdx; sysenter\n1:" : : : "rcx", "rdx", "r8", "memory");
+	asm volatile("mov %%rsp, %%rcx; lea 1f(%%rip), %%rdx; sysenter\n1:" : : : "rcx", "rdx",
+										  "r8", "memory");
 	check(syscall_cs == SEL_CODE64, "SYSENTER went to CS %#lx", syscall_cs);
 }
 
@@ -55,7 +58,8 @@ void test_main(void)
 	u64 odd = 0x8000000000000000;
 
 	check(user_run(no_sce, NULL) == NO_TRAP, "ring 3 came to its end");
-	check(TRY("syscall", , , "rcx", "r11") == VEC_UD, "SYSCALL in ring 0 without EFER.SCE raises #UD");
+	check(TRY("syscall", , , "rcx", "r11") == VEC_UD,
+	      "SYSCALL in ring 0 without EFER.SCE raises #UD");
 	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SCE);
 	wrmsr(0xc0000081, (u64)SEL_USER_CODE32 << 48 | (u64)SEL_CODE64 << 32);
 	wrmsr(0xc0000082, (u64)syscall_entry);

@@ -51,15 +51,23 @@ static u64 descriptor(const struct tss32 *t)
 {
 	u64 base = (u64)t;
 
-	return (sizeof(*t) - 1) | (base & 0xffffff) << 16 | 0x89ull << 40 | (base >> 24 & 0xff) << 56;
+	return (sizeof(*t) - 1) | (base & 0xffffff) << 16 | 0x89ull << 40 |
+	       (base >> 24 & 0xff) << 56;
 }
 
 void test_main(void)
 {
 	u32 left;
 
-	second = (struct tss32){ .eip = (u32)(u64)task_second, .eflags = 2, .esp = (u32)(u64)(stack + sizeof(stack)), .ecx = 41,
-				 .es = SEL_DATA, .cs = SEL_CODE32, .ss = SEL_DATA, .ds = SEL_DATA, .iomap = sizeof(second) };
+	second = (struct tss32){ .eip = (u32)(u64)task_second,
+				 .eflags = 2,
+				 .esp = (u32)(u64)(stack + sizeof(stack)),
+				 .ecx = 41,
+				 .es = SEL_DATA,
+				 .cs = SEL_CODE32,
+				 .ss = SEL_DATA,
+				 .ds = SEL_DATA,
+				 .iomap = sizeof(second) };
 	first.iomap = sizeof(first);
 	gdt[SEL_FREE / 8] = descriptor(&first);
 	gdt[SEL_FREE / 8 + 1] = descriptor(&second);

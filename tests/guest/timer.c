@@ -39,7 +39,8 @@ void test_main(void)
 {
 	bool sleep = option_number("sleep", 0);
 	struct cpuid rate = cpuid(0x40000010, 0);
-	u64 timers = option_number("timers", 50), early = 0, expected = (u64)COUNT * rate.eax / (rate.ebx ? rate.ebx : 1);
+	u64 timers = option_number("timers", 50), early = 0,
+	    expected = (u64)COUNT * rate.eax / (rate.ebx ? rate.ebx : 1);
 
 	if (!check(timers <= MOST && expected, "%lu timers of %lu ticks", timers, expected))
 		return;

@@ -11,10 +11,10 @@
 #define NOBODY 0xfec80000ull /* reads as ones */
 
 /* RDI is an address that is emulated. */
-#define REFUSED(text, ...)                                                                  \
-	do {                                                                                \
-		int trap_ = TRY(text, , O("D"(arg)), "rax", ##__VA_ARGS__);                 \
-		check(trap_ == VEC_UD, "%s: vector %d", text, trap_);                       \
+#define REFUSED(text, ...) \
+	do { \
+		int trap_ = TRY(text, , O("D"(arg)), "rax", ##__VA_ARGS__); \
+		check(trap_ == VEC_UD, "%s: vector %d", text, trap_); \
 	} while (0)
 
 static void refused(void *arg)
@@ -44,22 +44,27 @@ static void exchanges(void *arg)
 	check(TRY("lock xaddl %0, %1", O("+r"(v), "+m"(*win)), ) == NO_TRAP, "XADD");
 	check(v == (MASK | 0x31) && *win == (MASK | 0x33), "XADD: %#x, %#x", v, *win);
 	rax = MASK | 0x33;
-	check(TRY("lock cmpxchgl %3, %1\n\tsetz %2", O("+a"(rax), "+m"(*win), "=q"(same)), O("r"(MASK | 0x44))) == NO_TRAP,
+	check(TRY("lock cmpxchgl %3, %1\n\tsetz %2", O("+a"(rax), "+m"(*win), "=q"(same)),
+		  O("r"(MASK | 0x44))) == NO_TRAP,
 	      "CMPXCHG");
-	check(same && rax == (MASK | 0x33) && *win == (MASK | 0x44), "CMPXCHG, equal: %#x, %#x", rax, *win);
-	check(TRY("cmpxchgl %3, %1\n\tsetz %2", O("+a"(rax), "+m"(*win), "=q"(same)), O("r"(MASK | 0x55))) == NO_TRAP, "CMPXCHG");
-	check(!same && rax == (MASK | 0x44) && *win == (MASK | 0x44), "CMPXCHG, different: %#x, %#x", rax, *win);
+	check(same && rax == (MASK | 0x33) && *win == (MASK | 0x44), "CMPXCHG, equal: %#x, %#x",
+	      rax, *win);
+	check(TRY("cmpxchgl %3, %1\n\tsetz %2", O("+a"(rax), "+m"(*win), "=q"(same)),
+		  O("r"(MASK | 0x55))) == NO_TRAP,
+	      "CMPXCHG");
+	check(!same && rax == (MASK | 0x44) && *win == (MASK | 0x44),
+	      "CMPXCHG, different: %#x, %#x", rax, *win);
 }
 
 /* Equal, and with another upper half. */
-#define PAIR(insn, ones)                                                                                                \
-	for (unsigned differs = 0; differs < 2; differs++) {                                                            \
-		u64 rax = (ones), rdx = (ones) - differs;                                                               \
-		bool same;                                                                                              \
-		int trap = TRY(insn " (%3)\n\tsetz %2", O("+a"(rax), "+d"(rdx), "=&q"(same)),                          \
-			       O("D"(arg), "b"(0ull), "c"(0ull)));                                                      \
-		check(trap == NO_TRAP && same == !differs && rax == (ones) && rdx == (ones), "%s: %#lx, %#lx, %d", insn, \
-		      rdx, rax, same);                                                                                  \
+#define PAIR(insn, ones) \
+	for (unsigned differs = 0; differs < 2; differs++) { \
+		u64 rax = (ones), rdx = (ones) - differs; \
+		bool same; \
+		int trap = TRY(insn " (%3)\n\tsetz %2", O("+a"(rax), "+d"(rdx), "=&q"(same)), \
+			       O("D"(arg), "b"(0ull), "c"(0ull))); \
+		check(trap == NO_TRAP && same == !differs && rax == (ones) && rdx == (ones), \
+		      "%s: %#lx, %#lx, %d", insn, rdx, rax, same); \
 	}
 
 /* What nobody has reads as ones. */

@@ -2,9 +2,10 @@
 /*
  * EXPECT: exit=0
  *
- * Moves of 16, 32 and 64 bytes, by which programs copy memory, between each vector register and an operand half in RAM and half
- * on a page of nobody's, which reads as ones: at each place, in ring 0 and ring 3. The register, what lies above it, all other
- * registers and the bytes in RAM are what the manual says of the instruction.
+ * Moves of 16, 32 and 64 bytes, by which programs copy memory, between each vector register and an
+ * operand half in RAM and half on a page of nobody's, which reads as ones: at each place, in ring 0
+ * and ring 3. The register, what lies above it, all other registers and the bytes in RAM are what
+ * the manual says of the instruction.
  */
 #include "tiny.h"
 
@@ -26,43 +27,47 @@ static bool ram_first;
 static u8 *ram;
 static struct file before, after, expected;
 
-#define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define EACH(X) \
+	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 #define EACH_MORE(X) \
-	X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
+	X(16) \
+	X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
 
 static void load(const struct file *f)
 {
-#define LOAD(n)                                                                                     \
-	if (avx)                                                                                    \
-		asm volatile("vmovdqu %0, %%ymm" #n : : "m"(f->reg[n]), "m"(*f));                   \
-	else                                                                                        \
+#define LOAD(n) \
+	if (avx) \
+		asm volatile("vmovdqu %0, %%ymm" #n : : "m"(f->reg[n]), "m"(*f)); \
+	else \
 		asm volatile("movdqu %0, %%xmm" #n : : "m"(f->reg[n]), "m"(*f));
 	EACH(LOAD)
 #define LOAD_ZMM(n) asm volatile("vmovdqu64 %0, %%zmm" #n : : "m"(f->reg[n]), "m"(*f));
 	if (avx512) {
-		EACH(LOAD_ZMM) EACH_MORE(LOAD_ZMM)
+		EACH(LOAD_ZMM)
+		EACH_MORE(LOAD_ZMM)
 	}
 }
 
 static void store(struct file *f)
 {
-#define STORE(n)                                                                                    \
-	if (avx)                                                                                    \
-		asm volatile("vmovdqu %%ymm" #n ", (%0)" : : "r"(f->reg[n]) : "memory");            \
-	else                                                                                        \
+#define STORE(n) \
+	if (avx) \
+		asm volatile("vmovdqu %%ymm" #n ", (%0)" : : "r"(f->reg[n]) : "memory"); \
+	else \
 		asm volatile("movdqu %%xmm" #n ", (%0)" : : "r"(f->reg[n]) : "memory");
 	EACH(STORE)
 #define STORE_ZMM(n) asm volatile("vmovdqu64 %%zmm" #n ", (%0)" : : "r"(f->reg[n]) : "memory");
 	if (avx512) {
-		EACH(STORE_ZMM) EACH_MORE(STORE_ZMM)
+		EACH(STORE_ZMM)
+		EACH_MORE(STORE_ZMM)
 	}
 }
 
 /* RDI is the operand's address. */
-#define MOVE(id, text)                                                                              \
-	static void move_##id(u64 at)                                                               \
-	{                                                                                           \
-		asm volatile(text : : "D"(at) : "memory");                                          \
+#define MOVE(id, text) \
+	static void move_##id(u64 at) \
+	{ \
+		asm volatile(text : : "D"(at) : "memory"); \
 	}
 #define LEGACY_LOAD(n) MOVE(load_##n, "movdqu (%%rdi), %%xmm" #n)
 #define LEGACY_STORE(n) MOVE(store_##n, "movdqu %%xmm" #n ", (%%rdi)")
@@ -70,10 +75,18 @@ static void store(struct file *f)
 #define VEX_STORE(n) MOVE(vstore_##n, "vmovdqu %%xmm" #n ", (%%rdi)")
 #define YMM_LOAD(n) MOVE(yload_##n, "vmovdqu (%%rdi), %%ymm" #n)
 #define YMM_STORE(n) MOVE(ystore_##n, "vmovdqu %%ymm" #n ", (%%rdi)")
-EACH(LEGACY_LOAD) EACH(LEGACY_STORE) EACH(VEX_LOAD) EACH(VEX_STORE) EACH(YMM_LOAD) EACH(YMM_STORE)
+EACH(LEGACY_LOAD)
+EACH(LEGACY_STORE)
+EACH(VEX_LOAD)
+EACH(VEX_STORE)
+EACH(YMM_LOAD)
+EACH(YMM_STORE)
 #define ZMM_LOAD(n) MOVE(zload_##n, "vmovdqu64 (%%rdi), %%zmm" #n)
 #define ZMM_STORE(n) MOVE(zstore_##n, "vmovdqu64 %%zmm" #n ", (%%rdi)")
-EACH(ZMM_LOAD) EACH_MORE(ZMM_LOAD) EACH(ZMM_STORE) EACH_MORE(ZMM_STORE)
+EACH(ZMM_LOAD)
+EACH_MORE(ZMM_LOAD)
+EACH(ZMM_STORE)
+EACH_MORE(ZMM_STORE)
 MOVE(evex_16, "vmovdqu8 (%%rdi), %%xmm17")
 MOVE(evex_32, "vmovdqu64 (%%rdi), %%ymm18")
 MOVE(evex_store_16, "vmovdqu16 %%xmm30, (%%rdi)")
@@ -105,28 +118,44 @@ static const struct move {
 	bool vex;
 	bool aligned;
 } moves[] = {
-#define ROWS(n)                                                                                     \
-	{ move_load_##n, n, 16, false, false, false }, { move_store_##n, n, 16, true, false, false }, \
-	{ move_vload_##n, n, 16, false, true, false }, { move_vstore_##n, n, 16, true, true, false }, \
-	{ move_yload_##n, n, 32, false, true, false }, { move_ystore_##n, n, 32, true, true, false },
-	EACH(ROWS)
-	{ move_movups, 7, 16, false, false, false }, { move_movupd, 9, 16, true, false, false },
-	{ move_lddqu, 12, 16, false, false, false }, { move_vmovups, 10, 32, true, true, false },
-	{ move_vmovupd, 3, 32, false, true, false }, { move_movaps, 8, 16, false, false, true },
-	{ move_movapd, 2, 16, true, false, true }, { move_movdqa, 15, 16, false, false, true },
-	{ move_movntdq, 1, 16, true, false, true }, { move_movntps, 11, 16, true, false, true },
-	{ move_movntdqa, 4, 16, false, false, true }, { move_vmovdqa, 13, 32, false, true, true },
-	{ move_vmovaps, 6, 32, true, true, true }, { move_vmovntdq, 14, 32, true, true, true },
+#define ROWS(n) \
+	{ move_load_##n, n, 16, false, false, false }, \
+		{ move_store_##n, n, 16, true, false, false }, \
+		{ move_vload_##n, n, 16, false, true, false }, \
+		{ move_vstore_##n, n, 16, true, true, false }, \
+		{ move_yload_##n, n, 32, false, true, false }, \
+		{ move_ystore_##n, n, 32, true, true, false },
+	EACH(ROWS){ move_movups, 7, 16, false, false, false },
+	{ move_movupd, 9, 16, true, false, false },
+	{ move_lddqu, 12, 16, false, false, false },
+	{ move_vmovups, 10, 32, true, true, false },
+	{ move_vmovupd, 3, 32, false, true, false },
+	{ move_movaps, 8, 16, false, false, true },
+	{ move_movapd, 2, 16, true, false, true },
+	{ move_movdqa, 15, 16, false, false, true },
+	{ move_movntdq, 1, 16, true, false, true },
+	{ move_movntps, 11, 16, true, false, true },
+	{ move_movntdqa, 4, 16, false, false, true },
+	{ move_vmovdqa, 13, 32, false, true, true },
+	{ move_vmovaps, 6, 32, true, true, true },
+	{ move_vmovntdq, 14, 32, true, true, true },
 };
 
+/* clang-format off */
 static const struct move evex_moves[] = {
-#define EVEX_ROWS(n) { move_zload_##n, n, 64, false, true, false }, { move_zstore_##n, n, 64, true, true, false },
+#define EVEX_ROWS(n) \
+	{ move_zload_##n, n, 64, false, true, false }, \
+	{ move_zstore_##n, n, 64, true, true, false },
 	EACH(EVEX_ROWS) EACH_MORE(EVEX_ROWS)
-	{ move_evex_16, 17, 16, false, true, false }, { move_evex_32, 18, 32, false, true, false },
-	{ move_evex_store_16, 30, 16, true, true, false }, { move_evex_store_32, 29, 32, true, true, false },
-	{ move_evex_displacement, 21, 64, false, true, false }, { move_evex_aligned, 22, 64, false, true, true },
+	{ move_evex_16, 17, 16, false, true, false },
+	{ move_evex_32, 18, 32, false, true, false },
+	{ move_evex_store_16, 30, 16, true, true, false },
+	{ move_evex_store_32, 29, 32, true, true, false },
+	{ move_evex_displacement, 21, 64, false, true, false },
+	{ move_evex_aligned, 22, 64, false, true, true },
 	{ move_evex_past, 23, 64, true, true, true },
 };
+/* clang-format on */
 
 /* Is the byte at this offset of the two pages RAM? Where in the page? */
 static bool in_ram(u64 offset)
@@ -158,7 +187,8 @@ static void try(const struct move *m, u64 offset)
 
 		wrong_ram += ram[at % PAGE_SIZE] != want;
 	}
-	check(!wrong_reg && !wrong_ram, "%u bytes, register %u, at %#lx, RAM %s: %u bytes of registers and %u of memory are wrong",
+	check(!wrong_reg && !wrong_ram,
+	      "%u bytes, register %u, at %#lx, RAM %s: %u bytes of registers and %u of memory are wrong",
 	      m->size, m->reg, offset, ram_first ? "first" : "last", wrong_reg, wrong_ram);
 }
 
@@ -173,7 +203,8 @@ static void each(const struct move *m, unsigned count)
 			continue;
 		}
 		/* Of the page's end each place for some, the edges for all. */
-		for (u64 k = 0; k <= m->size; k += i % 5 == 0 || k == 0 || k + 1 >= m->size ? 1 : m->size - 1 - k)
+		for (u64 k = 0; k <= m->size;
+		     k += i % 5 == 0 || k == 0 || k + 1 >= m->size ? 1 : m->size - 1 - k)
 			try(m, PAGE_SIZE - k);
 	}
 }

@@ -23,9 +23,21 @@
 #define SRIOV 0x160u     /* the card's capability */
 
 enum {
-	STATUS = 0x8, VTEICS = 0x1520, VTEIMS = 0x1524, VTEICR = 0x1580,
-	TCTL = 0x400, MAILBOX_MEMORY = 0x800, MAILBOX = 0xc40, TDBAL = 0x3800, TDBAH = 0x3804, TDLEN = 0x3808,
-	TDH = 0x3810, TDT = 0x3818, TXDCTL = 0x3828, TDWBAL = 0x3838, TDWBAH = 0x383c,
+	STATUS = 0x8,
+	VTEICS = 0x1520,
+	VTEIMS = 0x1524,
+	VTEICR = 0x1580,
+	TCTL = 0x400,
+	MAILBOX_MEMORY = 0x800,
+	MAILBOX = 0xc40,
+	TDBAL = 0x3800,
+	TDBAH = 0x3804,
+	TDLEN = 0x3808,
+	TDH = 0x3810,
+	TDT = 0x3818,
+	TXDCTL = 0x3828,
+	TDWBAL = 0x3838,
+	TDWBAH = 0x383c,
 };
 enum { MAILBOX_REQUEST = 1, MAILBOX_MINE = 4, MAILBOX_ANSWER = 0x10, VF_RESET = 1 };
 
@@ -139,13 +151,16 @@ static bool send(u32 head)
 {
 	u32 next = (head + 1) % ENTRIES, now = head;
 
-	((volatile struct desc *)RING)[head] = (struct desc){ bus_address(FRAME), SEND | FRAME_BYTES, FRAME_BYTES << 14 };
+	((volatile struct desc *)RING)[head] =
+		(struct desc){ bus_address(FRAME), SEND | FRAME_BYTES, FRAME_BYTES << 14 };
 	put(TDT, next);
 	for (unsigned n = 0; n < 100000000u && now == head; n++)
 		now = get(TDH);
 	/* The ring's registers say whether it was reset. */
-	return check(now == next || now == ~0u, "head is at %#x, then at %#x, of %#x bytes at %#x, control %#x", now, get(TDH),
-		     get(TDLEN), get(TDBAL), get(TXDCTL)) && now == next;
+	return check(now == next || now == ~0u,
+		     "head is at %#x, then at %#x, of %#x bytes at %#x, control %#x", now, get(TDH),
+		     get(TDLEN), get(TDBAL), get(TXDCTL)) &&
+	       now == next;
 }
 
 /* QEMU's VT-d notes one fault, and what comes before that has been read is lost. */
@@ -158,8 +173,11 @@ static void let_it_be_told(void)
 /* The function's first message, at a cause that is set by hand (8.8.8). */
 static void interrupt_until_lost(u32 bdf)
 {
-	u32 cap = pci_find_cap(bdf, PCI_CAP_MSIX), at = pci_read(bdf, cap + 4), bar = 0x10 + 4 * (at & 7);
-	volatile u32 *entry = (volatile u32 *)(((u64)pci_read(bdf, bar + 4) << 32 | (pci_read(bdf, bar) & ~0xfu)) + (at & ~7u));
+	u32 cap = pci_find_cap(bdf, PCI_CAP_MSIX), at = pci_read(bdf, cap + 4),
+	    bar = 0x10 + 4 * (at & 7);
+	volatile u32 *entry = (volatile u32 *)(((u64)pci_read(bdf, bar + 4) << 32 |
+						(pci_read(bdf, bar) & ~0xfu)) +
+					       (at & ~7u));
 	unsigned before;
 
 	count_vectors();
@@ -178,7 +196,8 @@ static void interrupt_until_lost(u32 bdf)
 			print("vf: message arrives");
 		let_it_be_told();
 	} while (arrived != before);
-	check(arrived && arrived == at_vector[VECTOR], "%u interrupts, %u of them its own", arrived, at_vector[VECTOR]);
+	check(arrived && arrived == at_vector[VECTOR], "%u interrupts, %u of them its own", arrived,
+	      at_vector[VECTOR]);
 	irq_off();
 }
 
@@ -208,7 +227,8 @@ static void rogue(void)
 		interrupt_until_lost(bdf);
 	/* The function itself goes on: what is its VM's it reaches. */
 	ring(RING, FIRST);
-	check(send(FIRST) && own[FIRST].status & DONE, "its own descriptor says %#x", own[FIRST].status);
+	check(send(FIRST) && own[FIRST].status & DONE, "its own descriptor says %#x",
+	      own[FIRST].status);
 	print("vf: rogue is done");
 }
 
@@ -234,10 +254,11 @@ static void load(void)
 			print("vf: load sends");
 	}
 	since = rdtsc();
-	check((frames > 0 || option("absent")) && get(STATUS) == ~0u && pci_read(bdf, 0) == ~0u, "%lu frames, and it is there",
-	      frames);
+	check((frames > 0 || option("absent")) && get(STATUS) == ~0u && pci_read(bdf, 0) == ~0u,
+	      "%lu frames, and it is there", frames);
 	put(TDT, 0);
-	apic_ipi((u32)(x2apic_on() ? apic_read(APIC_ID) : apic_read(APIC_ID) >> 24), ICR_NMI | ICR_ASSERT);
+	apic_ipi((u32)(x2apic_on() ? apic_read(APIC_ID) : apic_read(APIC_ID) >> 24),
+		 ICR_NMI | ICR_ASSERT);
 	while (!nmis && rdtsc() - since < 1000000000000ull)
 		cpu_relax();
 	check(nmis == 1 && rdtsc() > since, "%u NMIs", nmis);

@@ -32,8 +32,11 @@ static void works(const char *after)
 	u64 sector = rnd() % 64;
 
 	virtio_start(&disk, 1);
-	check(!block_do(&disk, BLOCK_IN, sector, data, 4096) && disk_differs(data, sector * 64, 512) == 512, "%s: no disk", after);
-	check(get(&disk, STATUS, 1) == DRIVER_OK, "%s: its status is %#x", after, get(&disk, STATUS, 1));
+	check(!block_do(&disk, BLOCK_IN, sector, data, 4096) &&
+		      disk_differs(data, sector * 64, 512) == 512,
+	      "%s: no disk", after);
+	check(get(&disk, STATUS, 1) == DRIVER_OK, "%s: its status is %#x", after,
+	      get(&disk, STATUS, 1));
 	check(block_do(&disk, BLOCK_OUT, 0, data, 512) == 1, "%s: it was written to", after);
 }
 
@@ -60,8 +63,8 @@ static void breaks(const char *how, u16 head)
 {
 	offer(disk.queue, head);
 	notify(&disk, 0);
-	check(get(&disk, STATUS, 1) & NEEDS_RESET && !disk.queue->used.index, "%s: status %#x, %u given back", how,
-	      get(&disk, STATUS, 1), disk.queue->used.index);
+	check(get(&disk, STATUS, 1) & NEEDS_RESET && !disk.queue->used.index,
+	      "%s: status %#x, %u given back", how, get(&disk, STATUS, 1), disk.queue->used.index);
 	/* And does nothing more. */
 	set_desc(disk.queue, 0, (u64)&request, 16, DESC_NEXT, 1);
 	offer(disk.queue, 0);
@@ -129,7 +132,8 @@ static void addresses(void)
 		prepare(nowhere[i], 512);
 		offer(disk.queue, 0);
 		notify(&disk, 0);
-		check(disk.queue->used.index == 1 && request.status == 1, "data at %#lx: status %u", nowhere[i], request.status);
+		check(disk.queue->used.index == 1 && request.status == 1, "data at %#lx: status %u",
+		      nowhere[i], request.status);
 		/* The header; and the status, which cannot be written then. */
 		prepare(DATA, 512);
 		set_desc(disk.queue, 0, nowhere[i], 512, DESC_NEXT, 1);
@@ -138,16 +142,18 @@ static void addresses(void)
 		offer(disk.queue, 5);
 		notify(&disk, 0);
 		/* Of the one over RAM's end all that is a header can be read. */
-		check(disk.queue->used.index == 2 && (request.status == 1 || nowhere[i] < RAM_END), "header at %#lx: status %u",
-		      nowhere[i], request.status);
+		check(disk.queue->used.index == 2 && (request.status == 1 || nowhere[i] < RAM_END),
+		      "header at %#lx: status %u", nowhere[i], request.status);
 		/* Nothing is said. */
 		set_desc(&console.queue[1], 0, nowhere[i], 512, 0, 0);
 		offer(&console.queue[1], 0);
 		notify(&console, 1);
-		check(console.queue[1].used.index == console.queue[1].avail.index, "the console keeps what is at %#lx", nowhere[i]);
+		check(console.queue[1].used.index == console.queue[1].avail.index,
+		      "the console keeps what is at %#lx", nowhere[i]);
 	}
 	works("addresses");
-	check(get(&console, STATUS, 1) == DRIVER_OK, "the console's status is %#x", get(&console, STATUS, 1));
+	check(get(&console, STATUS, 1) == DRIVER_OK, "the console's status is %#x",
+	      get(&console, STATUS, 1));
 }
 
 /* ---- rings -------------------------------------------------------------------------------- */
@@ -172,13 +178,15 @@ static void rings(void)
 	put(&disk, STATUS, 1, 3);
 	put(&disk, ACCEPT_SELECT, 4, 1);
 	put(&disk, ACCEPT, 4, 0);
-	check(get(&disk, STATUS, 1) == DRIVER_OK && get(&disk, ACCEPT, 4) == 1, "status %#x, features %#x after less of them",
-	      get(&disk, STATUS, 1), get(&disk, ACCEPT, 4));
+	check(get(&disk, STATUS, 1) == DRIVER_OK && get(&disk, ACCEPT, 4) == 1,
+	      "status %#x, features %#x after less of them", get(&disk, STATUS, 1),
+	      get(&disk, ACCEPT, 4));
 	virtio_start(&disk, 1);
 	for (unsigned i = 0; i < 3; i++) {
 		good[i] = get(&disk, QUEUE_DESC + i * 8, 4);
 		put(&disk, QUEUE_DESC + i * 8, 8, GUARD);
-		check(get(&disk, QUEUE_DESC + i * 8, 4) == good[i], "area %u has moved under way", i);
+		check(get(&disk, QUEUE_DESC + i * 8, 4) == good[i], "area %u has moved under way",
+		      i);
 	}
 	put(&disk, QUEUE_SIZE, 2, 16);
 	check(get(&disk, QUEUE_SIZE, 2) == VIRTQ_SIZE, "its size has changed under way");
@@ -246,7 +254,8 @@ static void messages(void)
 	};
 	/* clang-format on */
 
-	u32 self = (u32)LAPIC_BASE | apic_read(APIC_ID) >> (x2apic_on() ? 0 : 24) << 12, cap = pci_find_cap(disk.bdf, PCI_CAP_MSIX);
+	u32 self = (u32)LAPIC_BASE | apic_read(APIC_ID) >> (x2apic_on() ? 0 : 24) << 12,
+	    cap = pci_find_cap(disk.bdf, PCI_CAP_MSIX);
 	u32 entries = (pci_read(disk.bdf, cap) >> 16 & 0x7ff) + 1;
 
 	pci_write(disk.bdf, cap, 0x80000000);
@@ -254,14 +263,16 @@ static void messages(void)
 	check(told() == 1 && at_vector[VECTOR] == arrived, "the control: a message arrives");
 	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
 		message(0, self ^ wrong[i].address, wrong[i].data);
-		check(!told(), "a message of %#x at %#x arrives", wrong[i].data, self ^ wrong[i].address);
+		check(!told(), "a message of %#x at %#x arrives", wrong[i].data,
+		      self ^ wrong[i].address);
 	}
 	/* Beyond the table's entries, in every width. */
 	for (u32 at = MSIX_TABLE + entries * 16; at < BAR_SIZE; at += 4)
 		for (unsigned size = 1; size <= 8; size *= 2)
 			mmio_write(disk.area[1] + (at & ~(size - 1)), size, ~0ull);
 	for (u32 at = MSIX_TABLE + entries * 16; at < BAR_SIZE; at += 4)
-		check(!mmio_read(disk.area[1] + at, 4), "%#x, behind the table, is %#x", at, mmio_read(disk.area[1] + at, 4));
+		check(!mmio_read(disk.area[1] + at, 4), "%#x, behind the table, is %#x", at,
+		      mmio_read(disk.area[1] + at, 4));
 	for (u32 n = entries; n < 0x10000; n = n * 3 + 1) {
 		put(&disk, QUEUE_VECTOR, 2, n);
 		check(get(&disk, QUEUE_VECTOR, 2) == 0xffff, "vector %u of a queue", n);
@@ -288,7 +299,8 @@ static void bars(void)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(places); i++) {
 		pci_write(disk.bdf, 0x10, places[i]);
-		check(apic_read(APIC_VERSION) == version && *(volatile u32 *)(ecam + (disk.bdf << 12)) == VIRTIO_BLOCK,
+		check(apic_read(APIC_VERSION) == version &&
+			      *(volatile u32 *)(ecam + (disk.bdf << 12)) == VIRTIO_BLOCK,
 		      "a BAR at %#x hides something", places[i]);
 		guard_holds("bars");
 		mmio_write(scratch.area[1] + STATUS, 1, 0);
@@ -304,25 +316,23 @@ static void random_round(void)
 
 	switch (rnd() & 7) {
 	case 0:
-		set_desc(v->queue, i, anywhere(), rnd() & 3 ? rnd() & 0xfff : rnd(), rnd() & 7, rnd() % (VIRTQ_SIZE + 1));
+		set_desc(v->queue, i, anywhere(), rnd() & 3 ? rnd() & 0xfff : rnd(), rnd() & 7,
+			 rnd() % (VIRTQ_SIZE + 1));
 		break;
 	case 1:
 	case 2:
-		block_prepare(v, i % 42, &request, rnd() & 3, rnd() & 7 ? rnd() & 0xff : rnd(), anywhere(), (rnd() & 0xff) * 512);
+		block_prepare(v, i % 42, &request, rnd() & 3, rnd() & 7 ? rnd() & 0xff : rnd(),
+			      anywhere(), (rnd() & 0xff) * 512);
 		offer(v->queue, rnd() & 7 ? i % 42 * 3 : (u16)rnd());
 		break;
-	case 3:
-		virtio_start(v, 1);
-		break;
-	case 4:
-		random_access(rnd() & 3 ? v : &console, ecam);
-		break;
+	case 3: virtio_start(v, 1); break;
+	case 4: random_access(rnd() & 3 ? v : &console, ecam); break;
 	case 5:
-		((volatile u16 *)&v->queue->avail)[rnd() % (sizeof(v->queue->avail) / 2)] = (u16)rnd();
+		((volatile u16 *)&v->queue->avail)[rnd() % (sizeof(v->queue->avail) / 2)] =
+			(u16)rnd();
 		v->queue->desc[i].flags = (u16)rnd();
 		break;
-	default:
-		notify(v, rnd() & 1);
+	default: notify(v, rnd() & 1);
 	}
 }
 
@@ -338,7 +348,8 @@ static void change(void *)
 	while (!stop) {
 		u16 i = random32(&mine) % VIRTQ_SIZE;
 
-		disk.queue->desc[i].addr = random32(&mine) & 1 ? DATA : nowhere[random32(&mine) % ARRAY_SIZE(nowhere)];
+		disk.queue->desc[i].addr =
+			random32(&mine) & 1 ? DATA : nowhere[random32(&mine) % ARRAY_SIZE(nowhere)];
 		disk.queue->desc[i].next = random32(&mine) & 0xff;
 		disk.queue->desc[i].flags = random32(&mine) & 7;
 		disk.queue->avail.ring[i] = random32(&mine) & 0xff;
@@ -372,7 +383,8 @@ void test_main(void)
 	seed = (u32)option_number("seed", 1);
 	ecam = option_number("ecam", 0xfd000000);
 	if (!check(virtio_find(&disk, VIRTIO_BLOCK, 0) && virtio_find(&scratch, VIRTIO_BLOCK, 1) &&
-		   virtio_find(&console, VIRTIO_CONSOLE, 0), "two disks and a console"))
+			   virtio_find(&console, VIRTIO_CONSOLE, 0),
+		   "two disks and a console"))
 		return;
 	check(*(volatile u32 *)(ecam + (disk.bdf << 12)) == VIRTIO_BLOCK, "it is not in ECAM");
 	count_vectors();

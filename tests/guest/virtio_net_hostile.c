@@ -18,7 +18,8 @@
 #include "hostile.h"
 #include "virtio_net.h"
 
-#define OFFLOADS (NET_CSUM | NET_GUEST_CSUM | NET_GUEST_TSO4 | NET_HOST_TSO4 | NET_HOST_TSO6 | NET_HOST_ECN)
+#define OFFLOADS \
+	(NET_CSUM | NET_GUEST_CSUM | NET_GUEST_TSO4 | NET_HOST_TSO4 | NET_HOST_TSO6 | NET_HOST_ECN)
 #define LARGE 3054u /* an Ethernet frame of 3,000 bytes of TCP's data */
 #define LARGE_MAX 65553u
 #define IP 14u
@@ -29,7 +30,10 @@
 
 /* The first one does what is wrong, the second one is who it is done to, the third one does anything. */
 static struct net net, judge, wild;
-static volatile struct { struct net_header header; u8 frame[LARGE]; } __attribute__((packed)) large;
+static volatile struct {
+	struct net_header header;
+	u8 frame[LARGE];
+} __attribute__((packed)) large;
 static volatile u8 command[8], ack;
 static u64 ecam;
 static u32 bad, lost;
@@ -82,8 +86,9 @@ static void works(const char *after)
 	net_start(&net, 0);
 	check(passes(&net, &judge, 60 + rnd() % 1400), "%s: it sends nothing", after);
 	check(passes(&judge, &net, 60 + rnd() % 1400), "%s: it receives nothing", after);
-	check(get(&net.v, STATUS, 1) == DRIVER_OK && get(&judge.v, STATUS, 1) == DRIVER_OK, "%s: status %#x, the other's %#x",
-	      after, get(&net.v, STATUS, 1), get(&judge.v, STATUS, 1));
+	check(get(&net.v, STATUS, 1) == DRIVER_OK && get(&judge.v, STATUS, 1) == DRIVER_OK,
+	      "%s: status %#x, the other's %#x", after, get(&net.v, STATUS, 1),
+	      get(&judge.v, STATUS, 1));
 }
 
 /* ---- sending ----------------------------------------------------------------------------------- */
@@ -105,8 +110,8 @@ static void breaks(const char *how, u16 queue, u16 head)
 
 	offer(q, head);
 	notify(&net.v, queue);
-	check(get(&net.v, STATUS, 1) & NEEDS_RESET && !q->used.index && !received(&judge), "%s: status %#x, %u given back", how,
-	      get(&net.v, STATUS, 1), q->used.index);
+	check(get(&net.v, STATUS, 1) & NEEDS_RESET && !q->used.index && !received(&judge),
+	      "%s: status %#x, %u given back", how, get(&net.v, STATUS, 1), q->used.index);
 	/* And does nothing more. */
 	set_desc(&net.v.queue[SEND], 0, (u64)&net.out, HEADER + PLAIN, 0, 0);
 	offer(&net.v.queue[SEND], 0);
@@ -156,8 +161,10 @@ static void nobody_gets(const char *how, u64 n)
 	offer(q, 0);
 	notify(&net.v, SEND);
 	bad++;
-	check(q->used.index == (u16)(before + 1) && !received(&judge) && get(&net.v, STATUS, 1) == DRIVER_OK,
-	      "%s (%#lx): %u given back, status %#x", how, n, q->used.index - before, get(&net.v, STATUS, 1));
+	check(q->used.index == (u16)(before + 1) && !received(&judge) &&
+		      get(&net.v, STATUS, 1) == DRIVER_OK,
+	      "%s (%#lx): %u given back, status %#x", how, n, q->used.index - before,
+	      get(&net.v, STATUS, 1));
 }
 
 static void no_frames(void)
@@ -168,7 +175,8 @@ static void no_frames(void)
 				     0x100000, 0xffffffff };
 	/* clang-format on */
 
-	static const u16 sums[][2] = { { 0, 2 }, { 13, 2 }, { PLAIN, 0 }, { PLAIN - 2, 1 }, { 0xffff, 0xffff }, { 34, 0xffff } };
+	static const u16 sums[][2] = { { 0, 2 },         { 13, 2 },          { PLAIN, 0 },
+				       { PLAIN - 2, 1 }, { 0xffff, 0xffff }, { 34, 0xffff } };
 	volatile struct virtq *q = &net.v.queue[SEND];
 
 	prepare(DATA, 512);
@@ -191,12 +199,15 @@ static void no_frames(void)
 		set_desc(q, 1, nowhere[i], 512, 0, 0);
 		offer(q, 0);
 		notify(&net.v, SEND);
-		check(!received(&judge) && get(&net.v, STATUS, 1) == DRIVER_OK, "the end of a frame at %#lx", nowhere[i]);
+		check(!received(&judge) && get(&net.v, STATUS, 1) == DRIVER_OK,
+		      "the end of a frame at %#lx", nowhere[i]);
 	}
 	prepare(DATA, 512);
 	set_desc(q, 0, (u64)&net.out, HEADER + PLAIN, 0, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(sums); i++) {
-		net.out.header = (struct net_header){ .flags = 1, .csum_start = sums[i][0], .csum_offset = sums[i][1] };
+		net.out.header = (struct net_header){ .flags = 1,
+						      .csum_start = sums[i][0],
+						      .csum_offset = sums[i][1] };
 		nobody_gets("a checksum", i);
 	}
 	net.out.header = (struct net_header){ 0 };
@@ -222,9 +233,14 @@ static void no_frames(void)
 
 static void prepare_large(void)
 {
-	static const u8 ip[] = { 0x45, 0, 0x0b, 0xe0, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2 };
+	static const u8 ip[] = { 0x45, 0, 0x0b, 0xe0, 0, 1, 0,  0, 64, 6,
+				 0,    0, 10,   0,    0, 1, 10, 0, 0,  2 };
 
-	large.header = (struct net_header){ .flags = 1, .gso_type = 1, .hdr_len = 54, .gso_size = 1000, .csum_start = TCP,
+	large.header = (struct net_header){ .flags = 1,
+					    .gso_type = 1,
+					    .hdr_len = 54,
+					    .gso_size = 1000,
+					    .csum_start = TCP,
 					    .csum_offset = 16 };
 	net_address(large.frame, judge.mac, net.mac);
 	large.frame[12] = 8;
@@ -237,8 +253,12 @@ static void prepare_large(void)
 
 static void no_large_frames(void)
 {
-	static const struct { u16 at; u16 value; } bytes[] = {
-		{ 12, 0x86 }, { 13, 6 }, { IP, 0x65 }, { IP, 0x40 }, { IP, 0x44 }, { IP, 0x4f }, { IP + 6, 0x20 }, { IP + 7, 1 },
+	static const struct {
+		u16 at;
+		u16 value;
+	} bytes[] = {
+		{ 12, 0x86 },   { 13, 6 },       { IP, 0x65 },       { IP, 0x40 },
+		{ IP, 0x44 },   { IP, 0x4f },    { IP + 6, 0x20 },   { IP + 7, 1 },
 		{ IP + 9, 17 }, { TCP + 12, 0 }, { TCP + 12, 0x10 }, { TCP + 12, 0x40 },
 	};
 	static const u16 segments[] = { 0, 1, 47, 1461, 0x8000, 0xffff };
@@ -303,7 +323,8 @@ static void does_not_fit(const char *how, u64 n)
 	fill(&judge, net.mac, PLAIN);
 	check(net_send(&judge, PLAIN), "%s (%#lx): what was sent is not given back", how, n);
 	lost++;
-	check(!q->used.index && get(&judge.v, STATUS, 1) == DRIVER_OK, "%s (%#lx): %u came", how, n, q->used.index);
+	check(!q->used.index && get(&judge.v, STATUS, 1) == DRIVER_OK, "%s (%#lx): %u came", how, n,
+	      q->used.index);
 }
 
 static void buffers(void)
@@ -324,7 +345,10 @@ static void buffers(void)
 	/* Pieces that are too many, in a table; and, of mergeable buffers, in the ring. */
 	for (u16 i = 0; i < 300; i++)
 		((volatile struct virtq_desc *)DATA)[i] = (struct virtq_desc){
-			DATA + 0x8000 + i, 1, DESC_WRITE | (i < 299 ? DESC_NEXT : 0), i + 1,
+			DATA + 0x8000 + i,
+			1,
+			DESC_WRITE | (i < 299 ? DESC_NEXT : 0),
+			i + 1,
 		};
 	only(DATA, 300 * 16, DESC_INDIRECT, 0);
 	does_not_fit("bytes", 300);
@@ -348,7 +372,8 @@ static void buffers(void)
 		}
 		fill(&judge, net.mac, PLAIN);
 		check(net_send(&judge, PLAIN) && q->used.index == 1 &&
-		      net_same((volatile u8 *)RAM_END - PLAIN, judge.out.frame, PLAIN), "the last bytes of RAM");
+			      net_same((volatile u8 *)RAM_END - PLAIN, judge.out.frame, PLAIN),
+		      "the last bytes of RAM");
 	}
 	works("the last bytes of RAM");
 }
@@ -393,7 +418,8 @@ static void receiving_chains(void)
 		offer(q, 0);
 		for (unsigned j = 0; j < 8; j++) {
 			fill(&judge, wild.mac, PLAIN);
-			check(net_send(&judge, PLAIN), "rings as a buffer: what was sent is not given back");
+			check(net_send(&judge, PLAIN),
+			      "rings as a buffer: what was sent is not given back");
 		}
 		put(&wild.v, STATUS, 1, 0);
 	}
@@ -413,7 +439,8 @@ static void rings(void)
 		virtio_reset(&net.v, 0);
 		virtio_queue(&net.v, SEND, area);
 		put(&net.v, STATUS, 1, DRIVER_OK);
-		check(!get(&net.v, QUEUE_ENABLE, 2), "area %u at %#lx is taken", i % 3, area[i % 3]);
+		check(!get(&net.v, QUEUE_ENABLE, 2), "area %u at %#lx is taken", i % 3,
+		      area[i % 3]);
 		notify(&net.v, SEND);
 	}
 	net_start(&net, 0);
@@ -457,8 +484,9 @@ static void registers(void)
 	put(&net.v, ACCEPT_SELECT, 4, 0);
 	put(&net.v, ACCEPT, 4, 0xffffffff);
 	put(&net.v, STATUS, 1, DRIVER_OK);
-	check(get(&net.v, STATUS, 1) == DRIVER_OK && !get(&net.v, ACCEPT, 4), "status %#x, features %#x after other ones",
-	      get(&net.v, STATUS, 1), get(&net.v, ACCEPT, 4));
+	check(get(&net.v, STATUS, 1) == DRIVER_OK && !get(&net.v, ACCEPT, 4),
+	      "status %#x, features %#x after other ones", get(&net.v, STATUS, 1),
+	      get(&net.v, ACCEPT, 4));
 	check(passes(&net, &judge, PLAIN), "other features: it sends nothing");
 	virtio_reset(&net.v, 0xffffffff);
 	check(!(get(&net.v, STATUS, 1) & 8), "what is not offered is accepted");
@@ -468,9 +496,16 @@ static void registers(void)
 
 static void commands(void)
 {
-	static const struct { u8 class; u8 command; u16 pairs; u32 size; } wrong[] = {
-		{ 4, 0, 0, 4 }, { 4, 0, 3, 4 }, { 4, 0, 0x8000, 4 }, { 4, 0, 0xffff, 4 }, { 4, 1, 1, 4 }, { 4, 0xff, 1, 4 },
-		{ 0, 0, 1, 4 }, { 0xff, 0, 1, 4 }, { 4, 0, 1, 0 }, { 4, 0, 1, 1 }, { 4, 0, 1, 3 }, { 4, 0, 1, 5 },
+	static const struct {
+		u8 class;
+		u8 command;
+		u16 pairs;
+		u32 size;
+	} wrong[] = {
+		{ 4, 0, 0, 4 },          { 4, 0, 3, 4 },    { 4, 0, 0x8000, 4 },
+		{ 4, 0, 0xffff, 4 },     { 4, 1, 1, 4 },    { 4, 0xff, 1, 4 },
+		{ 0, 0, 1, 4 },          { 0xff, 0, 1, 4 }, { 4, 0, 1, 0 },
+		{ 4, 0, 1, 1 },          { 4, 0, 1, 3 },    { 4, 0, 1, 5 },
 		{ 4, 0, 1, 0xffffffff },
 	};
 	bool pairs = mmio_read(net.v.area[4] + 8, 2) > 1;
@@ -488,8 +523,8 @@ static void commands(void)
 		command[1] = here ? wrong[i].command : 0;
 		*(volatile u16 *)(command + 2) = here ? wrong[i].pairs : 1;
 		ack = 0xee;
-		set_desc(q, 0, here ? (u64)command : nowhere[i - ARRAY_SIZE(wrong)] + 254, here ? wrong[i].size : 4, DESC_NEXT,
-			 1);
+		set_desc(q, 0, here ? (u64)command : nowhere[i - ARRAY_SIZE(wrong)] + 254,
+			 here ? wrong[i].size : 4, DESC_NEXT, 1);
 		set_desc(q, 1, (u64)&ack, 1, DESC_WRITE, 0);
 		offer(q, 0);
 		/* An answer that cannot be given. */
@@ -497,21 +532,27 @@ static void commands(void)
 		set_desc(q, 3, nowhere[i % ARRAY_SIZE(nowhere)] + 256, 1, DESC_WRITE, 0);
 		offer(q, 2);
 		notify(&net.v, queue);
-		check(ack == 1 && q->used.index == 2 * (i + 1), "command %u: %u, %u given back", i, ack, q->used.index);
+		check(ack == 1 && q->used.index == 2 * (i + 1), "command %u: %u, %u given back", i,
+		      ack, q->used.index);
 	}
 	check(passes(&net, &judge, PLAIN), "commands: it sends nothing");
 	set_desc(q, 1, (u64)&ack, 1, DESC_NEXT | DESC_WRITE, 0);
 	set_desc(q, 0, (u64)command, 4, DESC_NEXT, 1);
 	offer(q, 0);
 	notify(&net.v, queue);
-	check(get(&net.v, STATUS, 1) & NEEDS_RESET, "a command that loops: status %#x", get(&net.v, STATUS, 1));
+	check(get(&net.v, STATUS, 1) & NEEDS_RESET, "a command that loops: status %#x",
+	      get(&net.v, STATUS, 1));
 	works("commands");
 }
 
 /* ---- anything ---------------------------------------------------------------------------------------- */
 
 static const u8 addresses[][6] = {
-	{ 2, 0, 0, 0, 2, 1 }, { 2, 0, 0, 0, 2, 2 }, { 2, 0, 0, 0, 1, 2 }, { 2, 0, 0, 0, 1, 3 }, { 255, 255, 255, 255, 255, 255 },
+	{ 2, 0, 0, 0, 2, 1 },
+	{ 2, 0, 0, 0, 2, 2 },
+	{ 2, 0, 0, 0, 1, 2 },
+	{ 2, 0, 0, 0, 1, 3 },
+	{ 255, 255, 255, 255, 255, 255 },
 	{ 1, 0, 0x5e, 0, 0, 1 },
 };
 
@@ -521,7 +562,9 @@ static void random_frame(volatile u8 *frame)
 	u8 any[6] = { 2, 7, 7, 7, (u8)rnd(), (u8)rnd() };
 
 	net_address(frame, rnd() & 3 ? addresses[rnd() % ARRAY_SIZE(addresses)] : any,
-		    rnd() & 1 ? addresses[3] : rnd() & 1 ? addresses[rnd() % ARRAY_SIZE(addresses)] : any);
+		    rnd() & 1   ? addresses[3]
+		    : rnd() & 1 ? addresses[rnd() % ARRAY_SIZE(addresses)]
+				: any);
 	for (u32 i = 12; i < 80; i++)
 		if (!(rnd() & 3))
 			frame[i] = (u8)rnd();
@@ -534,21 +577,17 @@ static void random_round(void)
 
 	switch (rnd() & 15) {
 	case 0:
-		set_desc(q, i, anywhere(), rnd() & 3 ? rnd() & 0xfff : rnd(), rnd() & 7, rnd() % (VIRTQ_SIZE + 1));
+		set_desc(q, i, anywhere(), rnd() & 3 ? rnd() & 0xfff : rnd(), rnd() & 7,
+			 rnd() % (VIRTQ_SIZE + 1));
 		break;
-	case 1:
-		net_start(&wild, rnd() & (OFFLOADS | NET_MRG_RXBUF));
-		break;
-	case 2:
-		random_access(&wild.v, ecam);
-		break;
-	case 3:
-		((volatile u16 *)&q->avail)[rnd() % (sizeof(q->avail) / 2)] = (u16)rnd();
-		break;
+	case 1: net_start(&wild, rnd() & (OFFLOADS | NET_MRG_RXBUF)); break;
+	case 2: random_access(&wild.v, ecam); break;
+	case 3: ((volatile u16 *)&q->avail)[rnd() % (sizeof(q->avail) / 2)] = (u16)rnd(); break;
 	case 4:
 	case 5:
 		fill(&judge, wild.mac, PLAIN);
-		check(net_send(&judge, PLAIN) && get(&judge.v, STATUS, 1) == DRIVER_OK, "random: the other one does not send");
+		check(net_send(&judge, PLAIN) && get(&judge.v, STATUS, 1) == DRIVER_OK,
+		      "random: the other one does not send");
 		received(&judge);
 		break;
 	case 6:
@@ -560,7 +599,8 @@ static void random_round(void)
 		notify(&wild.v, SEND);
 		break;
 	case 7:
-		set_desc(q, i, DATA + (rnd() & 0xffff), rnd() & 0x7ff, queue == RECEIVE ? DESC_WRITE : 0, 0);
+		set_desc(q, i, DATA + (rnd() & 0xffff), rnd() & 0x7ff,
+			 queue == RECEIVE ? DESC_WRITE : 0, 0);
 		offer(q, i);
 		break;
 	default:
@@ -582,7 +622,8 @@ static void change(void *)
 		u16 i = random32(&mine) % 64, queue = random32(&mine) % 2;
 		volatile struct virtq *q = &wild.v.queue[queue];
 
-		q->desc[i].addr = random32(&mine) & 3 ? DATA : nowhere[random32(&mine) % ARRAY_SIZE(nowhere)];
+		q->desc[i].addr =
+			random32(&mine) & 3 ? DATA : nowhere[random32(&mine) % ARRAY_SIZE(nowhere)];
 		q->desc[i].len = random32(&mine) & 0xfff;
 		q->desc[i].next = random32(&mine) & 0xff;
 		q->desc[i].flags = random32(&mine) & 7;
@@ -630,7 +671,9 @@ static void sees_nothing(void)
 {
 	*(volatile u64 *)(DATA + 0x12345) = NET_MARK;
 	check(marks((void *)DATA, 0x20000) == 1, "the control: a mark");
-	check(!marks(&net, sizeof(net)) && !marks(&judge, sizeof(judge)) && !marks(&wild, sizeof(wild)), "a frame of others'");
+	check(!marks(&net, sizeof(net)) && !marks(&judge, sizeof(judge)) &&
+		      !marks(&wild, sizeof(wild)),
+	      "a frame of others'");
 }
 
 void test_main(void)
@@ -640,7 +683,8 @@ void test_main(void)
 
 	seed = (u32)option_number("seed", 1);
 	ecam = option_number("ecam", 0xfd000000);
-	if (!check(net_find(&net, 0) && net_find(&judge, 1) && net_find(&wild, 2), "three interfaces"))
+	if (!check(net_find(&net, 0) && net_find(&judge, 1) && net_find(&wild, 2),
+		   "three interfaces"))
 		return;
 	set_guard();
 	net_start(&judge, 0);

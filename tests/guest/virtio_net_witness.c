@@ -60,7 +60,8 @@ static void send(struct net *from, struct net *to, u64 round)
 	}
 	check(net_send(from, size), "round %lu: the frame is not given back", round);
 	if (!arrives(to, from, size)) {
-		check(q->used.index == (u16)(to->seen), "round %lu: lost, and there is more", round);
+		check(q->used.index == (u16)(to->seen), "round %lu: lost, and there is more",
+		      round);
 		full++;
 	}
 	check(get(&from->v, STATUS, 1) == DRIVER_OK, "the sender's status");
@@ -84,5 +85,6 @@ void test_main(void)
 	check(inb(UART_DATA) == 'q', "what was typed");
 	/* Somebody was there, and nobody could keep it from its work. */
 	check(full * 100 < rounds, "%lu frames of %lu rounds were lost", full, rounds);
-	print("witness: rounds=%lu lost=%lu others=%lu accesses=%lu", rounds, full, strange, virtio_exits);
+	print("witness: rounds=%lu lost=%lu others=%lu accesses=%lu", rounds, full, strange,
+	      virtio_exits);
 }

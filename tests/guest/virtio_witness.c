@@ -31,7 +31,8 @@ static u64 read_disk(u64 sectors, bool copy)
 		u8 status = block_do(&disk, BLOCK_IN, at, data, PIECE);
 		u64 same = disk_differs(data, at * 64, PIECE / 8);
 
-		check(status == 0 && same == PIECE / 8, "sector %lu: status %u, %lu words are right", at, status, same);
+		check(status == 0 && same == PIECE / 8,
+		      "sector %lu: status %u, %lu words are right", at, status, same);
 		for (u64 i = 0; i < PIECE / 8; i++)
 			sum = sum * 31 + data[i];
 		if (copy)
@@ -76,7 +77,8 @@ static void say(u64 round)
 	offer(&console.queue[1], 0);
 	notify(&console, 1);
 	/* The serial line is others', too. */
-	for (u32 i = 0; i < PATIENCE && console.queue[1].used.index != console.queue[1].avail.index; i++)
+	for (u32 i = 0; i < PATIENCE && console.queue[1].used.index != console.queue[1].avail.index;
+	     i++)
 		cpu_relax();
 	check(console.queue[1].used.index == console.queue[1].avail.index, "the line is taken");
 }
@@ -86,7 +88,8 @@ void test_main(void)
 	u64 rounds = 0, sectors;
 
 	if (!check(virtio_find(&disk, VIRTIO_BLOCK, 0) && virtio_find(&scratch, VIRTIO_BLOCK, 1) &&
-		   virtio_find(&console, VIRTIO_CONSOLE, 0), "two disks and a console"))
+			   virtio_find(&console, VIRTIO_CONSOLE, 0),
+		   "two disks and a console"))
 		return;
 	virtio_start(&disk, 1);
 	virtio_start(&scratch, 1);

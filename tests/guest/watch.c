@@ -35,7 +35,8 @@ static void set(u64 addr, unsigned on, unsigned len)
 {
 	came = 0;
 	bits = 0;
-	asm volatile("mov %0, %%dr1; mov %1, %%dr7" : : "r"(addr), "r"(0x400ull | 1 << 2 | on << 20 | len << 22));
+	asm volatile("mov %0, %%dr1; mov %1, %%dr7" :
+		     : "r"(addr), "r"(0x400ull | 1 << 2 | on << 20 | len << 22));
 }
 
 static void clear(void)
@@ -43,27 +44,29 @@ static void clear(void)
 	asm volatile("mov %0, %%dr7" : : "r"(0x400ull));
 }
 
-#define EXPECT(name, n, text, inputs, ...)                                                              \
-	({                                                                                              \
-		u64 behind_;                                                                            \
-		\
-		asm volatile("lea 1f(%%rip), %0\n\t" text "\n1:\tnop" : "=&r"(behind_) : inputs : "memory", ##__VA_ARGS__); \
-		clear();                                                                                \
-		check(came == (n) && bits == ((n) ? 2 : 0) && (!(n) || where == behind_), "%s: %u #DB, DR6 %#lx, at +%ld", name, \
-		      came, bits, where - behind_);                                                     \
+#define EXPECT(name, n, text, inputs, ...) \
+	({ \
+		u64 behind_; \
+\
+		asm volatile("lea 1f(%%rip), %0\n\t" text "\n1:\tnop" : "=&r"(behind_) : inputs \
+			     : "memory", ##__VA_ARGS__); \
+		clear(); \
+		check(came == (n) && bits == ((n) ? 2 : 0) && (!(n) || where == behind_), \
+		      "%s: %u #DB, DR6 %#lx, at +%ld", name, came, bits, where - behind_); \
 	})
 
 /* A breakpoint on the instruction `text`. The handler returns to it with RF set. */
-#define EXECUTE(name, text, inputs, ...)                                                                \
-	({                                                                                              \
-		u64 at_;                                                                                \
-		\
-		asm volatile("lea 1f(%%rip), %0" : "=r"(at_));                                          \
-		set(at_, ON_EXECUTE, LEN_1);                                                            \
-		asm volatile("1:\t" text : : inputs : "memory", ##__VA_ARGS__);                         \
-		clear();                                                                                \
-		check(came == 1 && bits == 2 && where == at_, "a breakpoint on %s: %u #DB, DR6 %#lx, at +%ld", name, came, bits, \
-		      where - at_);                                                                     \
+#define EXECUTE(name, text, inputs, ...) \
+	({ \
+		u64 at_; \
+\
+		asm volatile("lea 1f(%%rip), %0" : "=r"(at_)); \
+		set(at_, ON_EXECUTE, LEN_1); \
+		asm volatile("1:\t" text : : inputs : "memory", ##__VA_ARGS__); \
+		clear(); \
+		check(came == 1 && bits == 2 && where == at_, \
+		      "a breakpoint on %s: %u #DB, DR6 %#lx, at +%ld", name, came, bits, \
+		      where - at_); \
 	})
 
 void test_main(void)

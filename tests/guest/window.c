@@ -28,9 +28,9 @@
 #define SLOW_MOVES 200
 
 static volatile u64 *volatile place; /* where the reader reads */
-static volatile u32 moves, seen;  /* moves that are over; those that the reader has looked after */
+static volatile u32 moves, seen; /* moves that are over; those that the reader has looked after */
 static volatile bool reading, stop;
-static volatile u64 stale;        /* reads after the move that still found the page */
+static volatile u64 stale; /* reads after the move that still found the page */
 
 static void reader(void *arg)
 {
@@ -66,8 +66,7 @@ static bool slow_look(const volatile u64 *page, u32 done)
 		     "cmpl %[done], %%eax; setne %%al\n\t"
 		     "incq %%rdx; setnz %%dl\n\t" /* all ones: nobody is there */
 		     "andb %%dl, %%al; orb %%al, %b[found]\n\t"
-		     ".endr"
-		     : [found] "+r"(found)
+		     ".endr" : [found] "+r"(found)
 		     : [moves] "m"(moves), [page] "r"(page), [done] "r"(done)
 		     : "eax", "edx", "cc", "memory");
 	return found;

@@ -128,7 +128,11 @@ static void add_memory(u32 rsdt)
 	want(0, "first stage: no table of the unit's");
 }
 
-struct tag { u32 type; u32 size; u32 words[]; };
+struct tag {
+	u32 type;
+	u32 size;
+	u32 words[];
+};
 
 static struct tag *next(struct tag *t)
 {
@@ -147,7 +151,8 @@ static u32 find_place(u32 info, u32 size)
 	u32 at = ((u32)end + 0x1fffff) & ~0x1fffffu;
 
 	for (struct tag *t = first(info); t->type;) {
-		u32 from = t->type == 3 ? t->words[0] : (u32)t, to = t->type == 3 ? t->words[1] : (u32)t + t->size;
+		u32 from = t->type == 3 ? t->words[0] : (u32)t,
+		    to = t->type == 3 ? t->words[1] : (u32)t + t->size;
 		int over = from < at + size && at < to;
 
 		at = over ? (to + 0x1fffff) & ~0x1fffffu : at;

@@ -9,7 +9,15 @@
 #include "first_stage.h"
 
 #define UNIT 0xfed80000u
-enum { DEVICES = 0, COMMANDS = 8, EVENTS = 0x10, CONTROL = 0x18, COMMAND_TAIL = 0x2008, EVENT_HEAD = 0x2010, EVENT_TAIL = 0x2018 };
+enum {
+	DEVICES = 0,
+	COMMANDS = 8,
+	EVENTS = 0x10,
+	CONTROL = 0x18,
+	COMMAND_TAIL = 0x2008,
+	EVENT_HEAD = 0x2010,
+	EVENT_TAIL = 0x2018
+};
 #define IDS 256u
 #ifndef INTERRUPTS
 #define INTERRUPTS 1
@@ -19,11 +27,13 @@ enum { DEVICES = 0, COMMANDS = 8, EVENTS = 0x10, CONTROL = 0x18, COMMAND_TAIL = 
 
 const u32 unit_table = 0x53525649; /* IVRS */
 const u32 unit_edu = 0x58;
-const u32 unit_memory[8] = { /* an IVMD: of one function, which reads and writes */
+const u32 unit_memory[8] = {
+			     /* an IVMD: of one function, which reads and writes */
 	0x21 | 7 << 8 | 32 << 16, KEPT_DEVICE << 3, 0, 0, KEPT, 0, 0x1000, 0,
 };
-static u64 devices[IDS * 4] __attribute__((aligned(4096))), tables[512] __attribute__((aligned(4096))),
-	entries[512] __attribute__((aligned(4096))), commands[RING / 8] __attribute__((aligned(4096))),
+static u64 devices[IDS * 4] __attribute__((aligned(4096))),
+	tables[512] __attribute__((aligned(4096))), entries[512] __attribute__((aligned(4096))),
+	commands[RING / 8] __attribute__((aligned(4096))),
 	events[RING / 8] __attribute__((aligned(4096)));
 static volatile u64 waited;
 

@@ -6,7 +6,16 @@
 #include "first_stage.h"
 
 #define UNIT 0xfed90000u
-enum { GCMD = 0x18, GSTS = 0x1c, RTADDR = 0x20, FSTS = 0x34, IQH = 0x80, IQT = 0x88, IQA = 0x90, IRTA = 0xb8 };
+enum {
+	GCMD = 0x18,
+	GSTS = 0x1c,
+	RTADDR = 0x20,
+	FSTS = 0x34,
+	IQH = 0x80,
+	IQT = 0x88,
+	IQA = 0x90,
+	IRTA = 0xb8
+};
 #define TE 0x80000000u
 #define SRTP 0x40000000u
 #define QIE 0x04000000u
@@ -15,7 +24,8 @@ enum { GCMD = 0x18, GSTS = 0x1c, RTADDR = 0x20, FSTS = 0x34, IQH = 0x80, IQT = 0
 
 const u32 unit_table = 0x52414d44; /* DMAR */
 const u32 unit_edu = 0x48;
-const u32 unit_memory[8] = { /* an RMRR */
+const u32 unit_memory[8] = {
+			     /* an RMRR */
 	1 | 32 << 16, 0, KEPT, 0, KEPT + 0xfff, 0, 1 | 8 << 8, KEPT_DEVICE << 16,
 };
 static u64 root[512] __attribute__((aligned(4096))), context[512] __attribute__((aligned(4096))),

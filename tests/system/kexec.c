@@ -37,12 +37,15 @@ static int must(const char *what, long result)
 
 static void load(const char *word, unsigned long flags)
 {
-	int kernel = must("kernel", open("/kexec/vmlinuz", O_RDONLY)), initrd = must("initrd", open("/kexec/initrd", O_RDONLY));
+	int kernel = must("kernel", open("/kexec/vmlinuz", O_RDONLY)),
+	    initrd = must("initrd", open("/kexec/initrd", O_RDONLY));
 	char text[200];
-	int n = snprintf(text, sizeof(text), "console=ttyS0 panic=-1 quiet rdinit=/kexec/run kexec.do=%s%s", word,
+	int n = snprintf(text, sizeof(text),
+			 "console=ttyS0 panic=-1 quiet rdinit=/kexec/run kexec.do=%s%s", word,
 			 flags ? " nr_cpus=1" : "");
 
-	must("load", syscall(SYS_kexec_file_load, kernel, initrd, (unsigned long)n + 1, text, flags));
+	must("load",
+	     syscall(SYS_kexec_file_load, kernel, initrd, (unsigned long)n + 1, text, flags));
 	printf("kexec: loaded\n");
 	fflush(stdout);
 	tcdrain(1); /* a panic does not wait for the UART */
@@ -55,7 +58,8 @@ static void core(void)
 	char magic[4] = "";
 
 	must("read", read(fd, magic, sizeof(magic)));
-	printf("kexec: core: %s, %ld MiB\n", memcmp(magic, "\177ELF", 4) ? "no ELF" : "ELF", (long)(lseek(fd, 0, SEEK_END) >> 20));
+	printf("kexec: core: %s, %ld MiB\n", memcmp(magic, "\177ELF", 4) ? "no ELF" : "ELF",
+	       (long)(lseek(fd, 0, SEEK_END) >> 20));
 }
 
 int main(void)

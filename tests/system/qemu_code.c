@@ -47,7 +47,9 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t at = qemu_plugin_insn_vaddr(insn);
 
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, at >= code_lo && at < code_hi ? inside : outside, FLAGS_NO_REGS, NULL);
+		qemu_plugin_register_vcpu_insn_exec_cb(
+			insn, at >= code_lo && at < code_hi ? inside : outside, FLAGS_NO_REGS,
+			NULL);
 	}
 }
 

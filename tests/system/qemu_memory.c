@@ -22,8 +22,9 @@ typedef uint32_t meminfo; /* qemu_plugin_meminfo_t */
 enum { MEM_RW = 3 };        /* QEMU_PLUGIN_MEM_RW */
 
 extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
-					     void (*cb)(unsigned vcpu, meminfo info, uint64_t vaddr, void *data), int flags,
-					     int rw, void *data);
+					     void (*cb)(unsigned vcpu, meminfo info, uint64_t vaddr,
+							void *data),
+					     int flags, int rw, void *data);
 extern bool qemu_plugin_mem_is_store(meminfo info);
 extern unsigned qemu_plugin_mem_size_shift(meminfo info);
 extern struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(meminfo info, uint64_t vaddr);
@@ -73,7 +74,8 @@ static void accessed(unsigned vcpu, meminfo info, uint64_t vaddr, void *data)
 			continue;
 		if (qemu_plugin_mem_is_store(info)) {
 			counters->by[vcpu % CPUS][ram[i].node].stores++;
-			counters->by[vcpu % CPUS][ram[i].node].stored_bytes += 1u << qemu_plugin_mem_size_shift(info);
+			counters->by[vcpu % CPUS][ram[i].node].stored_bytes +=
+				1u << qemu_plugin_mem_size_shift(info);
 		} else {
 			counters->by[vcpu % CPUS][ram[i].node].loads++;
 		}
@@ -99,7 +101,8 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
 		if (is_counted(qemu_plugin_insn_vaddr(insn)))
-			qemu_plugin_register_vcpu_mem_cb(insn, accessed, FLAGS_NO_REGS, MEM_RW, NULL);
+			qemu_plugin_register_vcpu_mem_cb(insn, accessed, FLAGS_NO_REGS, MEM_RW,
+							 NULL);
 	}
 }
 
@@ -115,7 +118,8 @@ static int argument(const char *name, const char *value)
 		return 0;
 	}
 	if (!strcmp(name, "ram") && nr_ram < RANGES &&
-	    sscanf(value, "%" SCNx64 "-%" SCNx64 "-%u", &ram[nr_ram].start, &ram[nr_ram].end, &ram[nr_ram].node) == 3 &&
+	    sscanf(value, "%" SCNx64 "-%" SCNx64 "-%u", &ram[nr_ram].start, &ram[nr_ram].end,
+		   &ram[nr_ram].node) == 3 &&
 	    ram[nr_ram].node < NODES) {
 		nr_ram++;
 		return 0;

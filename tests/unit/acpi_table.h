@@ -52,14 +52,14 @@ static inline void finish(void)
 }
 
 /* Calls a reader on a copy of exactly the table's size, so that AddressSanitizer sees reads beyond it. */
-#define READ(reader, out)                                           \
-	({                                                          \
-		u8 *exact_ = malloc(used ? used : 1);               \
-		const char *reason_;                                \
-		memcpy(exact_, buf, used);                          \
-		reason_ = reader(exact_, used, out);                \
-		free(exact_);                                       \
-		reason_;                                            \
+#define READ(reader, out) \
+	({ \
+		u8 *exact_ = malloc(used ? used : 1); \
+		const char *reason_; \
+		memcpy(exact_, buf, used); \
+		reason_ = reader(exact_, used, out); \
+		free(exact_); \
+		reason_; \
 	})
 
 static inline void set32(size_t at, u32 v)
@@ -73,20 +73,20 @@ static inline void set64(size_t at, u64 v)
 }
 
 /* Random damage to the good table of `used` bytes, checksum repaired: no crash, no read outside. */
-#define DAMAGE(reader, out)                                                                                     \
-	do {                                                                                                    \
-		static u8 original_[sizeof(buf)];                                                               \
-		const size_t size_ = used;                                                                      \
-		\
-		memcpy(original_, buf, size_);                                                                  \
-		for (unsigned round_ = 0; round_ < 5000; round_++) {                                            \
-			memcpy(buf, original_, size_);                                                          \
-			used = size_ - (size_t)(rand() % 3 ? 0 : (unsigned)rand() % (size_ - 36));              \
-			for (int i_ = rand() % 5; i_ >= 0; i_--)                                                \
-				buf[36 + (size_t)rand() % (size_ - 36)] = (u8)rand();                           \
-			finish();                                                                               \
-			READ(reader, out);                                                                      \
-		}                                                                                               \
+#define DAMAGE(reader, out) \
+	do { \
+		static u8 original_[sizeof(buf)]; \
+		const size_t size_ = used; \
+\
+		memcpy(original_, buf, size_); \
+		for (unsigned round_ = 0; round_ < 5000; round_++) { \
+			memcpy(buf, original_, size_); \
+			used = size_ - (size_t)(rand() % 3 ? 0 : (unsigned)rand() % (size_ - 36)); \
+			for (int i_ = rand() % 5; i_ >= 0; i_--) \
+				buf[36 + (size_t)rand() % (size_ - 36)] = (u8)rand(); \
+			finish(); \
+			READ(reader, out); \
+		} \
 	} while (0)
 
 #endif

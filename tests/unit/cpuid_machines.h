@@ -34,8 +34,15 @@ static const struct machine machines[] = {
 enum { QEMU, BOCHS, SKYLAKE, SAPPHIRE, ZEN4 };
 
 static const struct hvm_caps all_caps = {
-	.stage2_1g = true, .phys_bits = 52, .insn_len = true, .rdtscp = true, .invpcid = true, .xsaves = true,
-	.waitpkg = true,   .pcid = true,    .cr4_allowed = ~0ull,
+	.stage2_1g = true,
+	.phys_bits = 52,
+	.insn_len = true,
+	.rdtscp = true,
+	.invpcid = true,
+	.xsaves = true,
+	.waitpkg = true,
+	.pcid = true,
+	.cr4_allowed = ~0ull,
 };
 
 static struct cpuid_table table;
@@ -56,8 +63,15 @@ static bool without_pvclock, clock_freezes;
 static int build_with(unsigned machine, const struct hvm_caps *caps, bool stable)
 {
 	struct cpuid_input in = {
-		.host = recorded, .ctx = (void *)&machines[machine], .caps = caps, .nr_vcpus = 1, .tsc_khz = 2994375,
-		.tsc_stable = stable, .tsc_freezes = clock_freezes, .pvclock = !without_pvclock, .arch_capabilities_ok = true,
+		.host = recorded,
+		.ctx = (void *)&machines[machine],
+		.caps = caps,
+		.nr_vcpus = 1,
+		.tsc_khz = 2994375,
+		.tsc_stable = stable,
+		.tsc_freezes = clock_freezes,
+		.pvclock = !without_pvclock,
+		.arch_capabilities_ok = true,
 	};
 
 	dyn = (struct cpuid_dynamic){ .apic_enabled = true, .xcr0 = 1 };
@@ -82,8 +96,8 @@ static void expect(u32 leaf, u32 subleaf, u32 eax, u32 ebx, u32 ecx, u32 edx)
 	struct cpuid_regs r = get(leaf, subleaf);
 
 	if (r.eax != eax || r.ebx != ebx || r.ecx != ecx || r.edx != edx)
-		fail_msg("leaf %#x/%u: %08x %08x %08x %08x, expected %08x %08x %08x %08x", leaf, subleaf, r.eax, r.ebx, r.ecx,
-			 r.edx, eax, ebx, ecx, edx);
+		fail_msg("leaf %#x/%u: %08x %08x %08x %08x, expected %08x %08x %08x %08x", leaf,
+			 subleaf, r.eax, r.ebx, r.ecx, r.edx, eax, ebx, ecx, edx);
 }
 
 #define B(n) (1u << (n))

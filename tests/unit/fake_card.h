@@ -37,7 +37,10 @@ static struct vm_pci pci;
 static struct fake_functions functions;
 static struct pci_device dev;
 static u32 registers[FAKE_REGISTERS / 4];
-static struct { u64 start; u64 end; } mapped[8];
+static struct {
+	u64 start;
+	u64 end;
+} mapped[8];
 static unsigned nr_mapped;
 
 /* ---- what the BARs' code asks of the VMM --------------------------------------------- */
@@ -62,13 +65,9 @@ int vm_unmap(struct vcpu *, gpa_t, u64)
 	return 0;
 }
 
-void vm_stage2_lock(struct vcpu *)
-{
-}
+void vm_stage2_lock(struct vcpu *) { }
 
-void vm_stage2_unlock(struct vm *)
-{
-}
+void vm_stage2_unlock(struct vm *) { }
 
 int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
 {
@@ -78,9 +77,7 @@ int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *
 	return 0;
 }
 
-void vm_set_mmio(struct vm *, const void *, u64, u64)
-{
-}
+void vm_set_mmio(struct vm *, const void *, u64, u64) { }
 
 static const struct vcpu *msi_vcpu(struct vm *, u64 address, u32)
 {
@@ -110,11 +107,12 @@ static u32 read32(void *, u16 offset)
 /* Which bits of a BAR's register change: those of its address. */
 static u32 address_bits(unsigned n)
 {
-	bool second = n && n < PCI_ROM_BAR && card->size[n - 1] && host_pci_read(0, (u16)(0x10 + (n - 1) * 4), 4) & 4;
+	bool second = n && n < PCI_ROM_BAR && card->size[n - 1] &&
+		      host_pci_read(0, (u16)(0x10 + (n - 1) * 4), 4) & 4;
 
 	if (second)
 		return (u32)(~(card->size[n - 1] - 1) >> 32);
-	return card->size[n] ? (u32)~(card->size[n] - 1) | (n == PCI_ROM_BAR) : 0;
+	return card->size[n] ? (u32) ~(card->size[n] - 1) | (n == PCI_ROM_BAR) : 0;
 }
 
 static void write32(void *ctx, u16 offset, u32 value)
@@ -133,7 +131,8 @@ static unsigned nr_caps;
 /* As the host leaves it: quiet. */
 static void silence(void)
 {
-	u16 msi = pcicap_find(&reader, PCI_CAP_MSI, false), msix = pcicap_find(&reader, PCI_CAP_MSIX, false);
+	u16 msi = pcicap_find(&reader, PCI_CAP_MSI, false),
+	    msix = pcicap_find(&reader, PCI_CAP_MSIX, false);
 
 	host_pci_write(0, 4, 2, (host_pci_read(0, 4, 2) & ~4u) | 0x402);
 	if (msi)
@@ -184,7 +183,8 @@ static void assign(const struct card *c)
 	pci.nr_functions = 1;
 	dev.vm = &parts.vm;
 	dev.host = f;
-	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, f->bar, true, false, cap, nr_caps), 0);
+	assert_int_equal(
+		pci_config_init(&dev.config, &fake_pci_io, f->bar, true, false, cap, nr_caps), 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	assert_int_equal(pci_bars_create(&dev), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(before); i++)

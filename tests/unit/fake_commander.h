@@ -44,16 +44,22 @@ unsigned monitor_vm_count(void)
 
 const char *monitor_vm_name(unsigned i)
 {
-	return i >= monitor_nr_slots ? NULL : monitor_slots[i].config ? monitor_slots[i].config->name : monitor_slots[i].file;
+	return i >= monitor_nr_slots     ? NULL
+	       : monitor_slots[i].config ? monitor_slots[i].config->name
+					 : monitor_slots[i].file;
 }
 
 void monitor_vm_info(unsigned i, struct monitor_vm *out)
 {
 	const struct slot *s = &monitor_slots[i];
 
-	*out = (struct monitor_vm){ .file = s->file, .config = s->config, .starts = s->starts,
+	*out = (struct monitor_vm){ .file = s->file,
+				    .config = s->config,
+				    .starts = s->starts,
 				    .memory = s->config ? s->config->memory : 0 };
-	out->state = !s->config ? MONITOR_VM_BAD : s->state == STARTED ? MONITOR_VM_RUNNING : MONITOR_VM_OVER;
+	out->state = !s->config            ? MONITOR_VM_BAD
+		     : s->state == STARTED ? MONITOR_VM_RUNNING
+					   : MONITOR_VM_OVER;
 }
 
 const char *monitor_state_name(const struct monitor_vm *info)
@@ -69,7 +75,10 @@ struct vm *monitor_vm_hold(unsigned i)
 }
 
 void monitor_vm_release(void) { }
-int vm_resume(struct vm *vm) { return vm->kept ? -EPERM : 0; }
+int vm_resume(struct vm *vm)
+{
+	return vm->kept ? -EPERM : 0;
+}
 static const struct vm *pressed, *nmi_sent;
 static int nmi_result, press_result;
 
@@ -115,18 +124,33 @@ static void segment_of(struct vcpu *, enum seg seg, struct segment *out)
 
 static const struct hvm_ops ops = { .get = reg_of, .get_segment = segment_of };
 const struct hvm_ops *hvm = &ops;
-const char *vm_end_name(enum vm_end why) { return why == VM_END_PANICKED ? "panicked" : ""; }
+const char *vm_end_name(enum vm_end why)
+{
+	return why == VM_END_PANICKED ? "panicked" : "";
+}
 
 const char *monitor_end_name(enum vm_end why)
 {
 	return why == VM_END_PANICKED ? "panicked" : why == VM_END_EXIT ? "exit" : "crash";
 }
 
-bool place_owner(unsigned, char *) { return false; }
-bool vm_pci_owner(unsigned, char *) { return false; }
+bool place_owner(unsigned, char *)
+{
+	return false;
+}
+bool vm_pci_owner(unsigned, char *)
+{
+	return false;
+}
 static const struct vm_config *pci_holder; /* whose function did not stop */
-bool vm_pci_holds(const struct vm_config *c) { return c == pci_holder; }
-bool host_iommu_on(void) { return fake_host.iommu; }
+bool vm_pci_holds(const struct vm_config *c)
+{
+	return c == pci_holder;
+}
+bool host_iommu_on(void)
+{
+	return fake_host.iommu;
+}
 
 /* One function, of which something was blocked. */
 bool host_pci_info(unsigned i, struct pci_info *out)
@@ -176,7 +200,10 @@ bool host_log_last(unsigned, unsigned lines, void (*fn)(const char *text))
 	return true;
 }
 
-const char *vmexit_name(enum vmexit_reason) { return ""; }
+const char *vmexit_name(enum vmexit_reason)
+{
+	return "";
+}
 
 static unsigned let_go; /* of those that waited to restart, of which each held off the node's end */
 
@@ -207,7 +234,8 @@ static unsigned commander_starting;
 
 int monitor_vm_stop(unsigned i, bool again)
 {
-	if (monitor_slots[i].state != STARTED || (again && commander_starting && commander_starting--))
+	if (monitor_slots[i].state != STARTED ||
+	    (again && commander_starting && commander_starting--))
 		return -ENODEV;
 	monitor_slots[i].state = OVER;
 	return 0;
@@ -240,7 +268,8 @@ static void commander_begin(const char *rights)
 {
 	struct config_error err;
 	char text[400];
-	int n = snprintf(text, sizeof(text), "name = service\nkernel = k\nmemory = 64M\ncontrol = yes\n%s%s\n",
+	int n = snprintf(text, sizeof(text),
+			 "name = service\nkernel = k\nmemory = 64M\ncontrol = yes\n%s%s\n",
 			 rights[0] ? "control_may = " : "", rights);
 
 	fake_host_reset();
@@ -260,20 +289,29 @@ static u64 *commander_there(bool created)
 {
 	static u8 ram[70 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 	static struct vcpu *vcpus[2] = { &there_vcpu[0], &there_vcpu[1] };
-	static const struct vm_config config = { .name = "t", .then = { [ENDING_CRASH] = THEN_DUMP } };
+	static const struct vm_config config = { .name = "t",
+						 .then = { [ENDING_CRASH] = THEN_DUMP } };
 
-	there = (struct vm_parts){ .vm = { .name = "t", .config = &config, .nr_vcpus = 2, .vcpus = vcpus } };
-	there.map = (struct gpa_map){ 2, { { 0, 2 * PAGE_SIZE, (u64)ram, 0 },
-					   { MIB(1), 68 * PAGE_SIZE, (u64)ram + 2 * PAGE_SIZE, 0 } } };
+	there = (struct vm_parts){
+		.vm = { .name = "t", .config = &config, .nr_vcpus = 2, .vcpus = vcpus }
+	};
+	there.map = (struct gpa_map){ 2,
+				      { { 0, 2 * PAGE_SIZE, (u64)ram, 0 },
+					{ MIB(1), 68 * PAGE_SIZE, (u64)ram + 2 * PAGE_SIZE, 0 } } };
 	for (unsigned i = 0; i < 2; i++) {
-		there_vcpu[i] = (struct vcpu){ .vm = &there.vm, .id = i, .regs = { .rip = 0x100 + i, .rflags = 2 } };
+		there_vcpu[i] = (struct vcpu){ .vm = &there.vm,
+					       .id = i,
+					       .regs = { .rip = 0x100 + i, .rflags = 2 } };
 		for (unsigned k = 0; k < GPR_COUNT; k++)
 			there_vcpu[i].regs.gpr[k] = 0xa0 + k;
 	}
 	call_error = 0;
 	call_late = false;
-	monitor_slots[1] = (struct slot){ .file = "t.conf", .config = (struct vm_config *)(uintptr_t)&config, .vm = &there.vm,
-					  .state = STARTED, .created = created };
+	monitor_slots[1] = (struct slot){ .file = "t.conf",
+					  .config = (struct vm_config *)(uintptr_t)&config,
+					  .vm = &there.vm,
+					  .state = STARTED,
+					  .created = created };
 	monitor_nr_slots = 2;
 	memset(ram, 0, sizeof(ram));
 	return (u64 *)ram;
@@ -289,8 +327,8 @@ static const char *commander_bytes(unsigned session, const void *bytes, u32 size
 	memcpy(copy, bytes, size);
 	commander_serve(&service, session, copy, size, &answer);
 	free(copy);
-	if (answer.size < sizeof(*head) || answer.size > sizeof(answer.data) || head->magic != COMMANDER_MAGIC ||
-	    head->size != answer.size - sizeof(*head))
+	if (answer.size < sizeof(*head) || answer.size > sizeof(answer.data) ||
+	    head->magic != COMMANDER_MAGIC || head->size != answer.size - sizeof(*head))
 		abort();
 	*what = head->what;
 	return (const char *)answer.data + sizeof(*head);
@@ -299,10 +337,14 @@ static const char *commander_bytes(unsigned session, const void *bytes, u32 size
 /* A request; its error number. */
 static u16 commander_request(unsigned session, unsigned what, const void *data, u32 size)
 {
-	static struct { struct commander_message head; u8 data[COMMANDER_MAX]; } m;
+	static struct {
+		struct commander_message head;
+		u8 data[COMMANDER_MAX];
+	} m;
 	u16 said;
 
-	m.head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, (u16)what, 7, size };
+	m.head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, (u16)what, 7,
+					     size };
 	memcpy(m.data, data, size);
 	commander_bytes(session, &m, (u32)sizeof(m.head) + size, &said);
 	return said;

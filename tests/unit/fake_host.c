@@ -48,9 +48,7 @@ void host_pages_free(void *pages, unsigned count)
 	free(pages);
 }
 
-void host_account(u64 *)
-{
-}
+void host_account(u64 *) { }
 
 /* The first piece of free RAM from `from` on, with 2 MiB of nothing left behind each extent. */
 static bool next_free(u64 from, struct host_extent *out)
@@ -72,7 +70,9 @@ static bool next_free(u64 from, struct host_extent *out)
 					limit = MIN(limit, e->base.v);
 			}
 			if (!over) {
-				*out = (struct host_extent){ .base = hpa(at), .size = limit - at, .node = ram->node };
+				*out = (struct host_extent){ .base = hpa(at),
+							     .size = limit - at,
+							     .node = ram->node };
 				return true;
 			}
 			at = over->base.v + over->size + PAGE_SIZE_2M;
@@ -91,13 +91,17 @@ int host_extent_alloc(const struct host_extent_request *req, struct host_extent 
 
 		if (req->max_addr)
 			end = MIN(end, req->max_addr);
-		if (start >= end || end - start < req->size || (req->node >= 0 && req->node != piece.node))
+		if (start >= end || end - start < req->size ||
+		    (req->node >= 0 && req->node != piece.node))
 			continue;
-		*out = (struct host_extent){ .base = hpa(start), .size = req->size, .node = piece.node,
-					      .zero = fake_host.extents_zero };
+		*out = (struct host_extent){ .base = hpa(start),
+					     .size = req->size,
+					     .node = piece.node,
+					     .zero = fake_host.extents_zero };
 		if (fake_host.nr_extents == FAKE_EXTENTS ||
 		    mmap(host_hpa_to_virt(out->base), out->size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			 0) == MAP_FAILED)
 			abort();
 		fake_host.extent[fake_host.nr_extents++] = *out;
 		return 0;
@@ -404,9 +408,7 @@ int host_xsetbv(u32 xcr, u64 value)
 	return xcr == 0 && value & XCR0_X87 ? 0 : -EFAULT;
 }
 
-void host_fpu_reset(u64)
-{
-}
+void host_fpu_reset(u64) { }
 
 void host_vector_read(unsigned reg, unsigned size, void *bytes)
 {
@@ -417,7 +419,8 @@ void host_vector_write(unsigned reg, unsigned size, bool vex, const void *bytes)
 {
 	memcpy(fake_host.vector_register[reg], bytes, size);
 	if (vex && size < sizeof(fake_host.vector_register[reg]))
-		memset(fake_host.vector_register[reg] + size, 0, sizeof(fake_host.vector_register[reg]) - size);
+		memset(fake_host.vector_register[reg] + size, 0,
+		       sizeof(fake_host.vector_register[reg]) - size);
 }
 
 void host_vector_read_zmm(unsigned reg, void *bytes)
@@ -430,9 +433,7 @@ void host_vector_write_zmm(unsigned reg, const void *bytes)
 	memcpy(fake_host.vector_register[reg], bytes, 64);
 }
 
-void host_wbinvd(void)
-{
-}
+void host_wbinvd(void) { }
 
 /* ---- time ---- */
 
@@ -449,7 +450,8 @@ bool host_tsc_stable(void)
 u64 host_wall_clock(u64 *tsc)
 {
 	*tsc = fake_host.tsc;
-	return fake_host.wall_ns + (u64)((unsigned __int128)fake_host.tsc * 1000000 / fake_host.tsc_khz);
+	return fake_host.wall_ns +
+	       (u64)((unsigned __int128)fake_host.tsc * 1000000 / fake_host.tsc_khz);
 }
 
 bool host_mwait(void)
@@ -482,7 +484,8 @@ static void disarm(struct host_timer *timer)
 void host_timer_cancel(struct host_timer *timer)
 {
 	if (timer->armed && timer->cpu != fake_host.this_cpu) {
-		fprintf(stderr, "CPU %u cancels a timer of CPU %u\n", fake_host.this_cpu, timer->cpu);
+		fprintf(stderr, "CPU %u cancels a timer of CPU %u\n", fake_host.this_cpu,
+			timer->cpu);
 		abort();
 	}
 	disarm(timer);
@@ -509,7 +512,8 @@ static struct host_timer *first_due(u64 limit, int cpu)
 	struct host_timer *first = NULL;
 
 	for (struct host_timer *t = fake_host.timers; t; t = t->next)
-		if (t->deadline <= limit && (cpu < 0 || t->cpu == (unsigned)cpu) && (!first || t->deadline < first->deadline))
+		if (t->deadline <= limit && (cpu < 0 || t->cpu == (unsigned)cpu) &&
+		    (!first || t->deadline < first->deadline))
 			first = t;
 	return first;
 }
@@ -641,7 +645,8 @@ u8 host_console_escape(struct host_console *con)
 
 size_t host_console_write(struct host_console *, const u8 *buf, size_t n)
 {
-	size_t fits = MIN(MIN(n, fake_host.output_room), sizeof(fake_host.output) - fake_host.output_len);
+	size_t fits =
+		MIN(MIN(n, fake_host.output_room), sizeof(fake_host.output) - fake_host.output_len);
 
 	if (fits)
 		memcpy(fake_host.output + fake_host.output_len, buf, fits);
@@ -654,7 +659,9 @@ size_t host_console_write(struct host_console *, const u8 *buf, size_t n)
 void fake_host_type(const char *text)
 {
 	for (; *text; text++) {
-		struct host_console *con = fake_host.escape && *text == FAKE_ESCAPE ? fake_host.escape : fake_host.console;
+		struct host_console *con = fake_host.escape && *text == FAKE_ESCAPE
+						   ? fake_host.escape
+						   : fake_host.console;
 
 		if (con)
 			con->rx(con, (u8)*text);
@@ -717,17 +724,11 @@ bool host_rdt_take(const void *, const struct host_rdt_wish *, const u16 *, unsi
 	return true;
 }
 
-void host_rdt_free(const void *)
-{
-}
+void host_rdt_free(const void *) { }
 
-void host_rdt_enter(const void *)
-{
-}
+void host_rdt_enter(const void *) { }
 
-void host_rdt_leave(const void *)
-{
-}
+void host_rdt_leave(const void *) { }
 
 u64 host_own_bytes(u64 *used)
 {
@@ -740,9 +741,7 @@ struct host_mitigations host_mitigations(unsigned)
 	return fake_host.mitigations;
 }
 
-void host_mitigations_report(void (*)(const char *fmt, ...))
-{
-}
+void host_mitigations_report(void (*)(const char *fmt, ...)) { }
 
 unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
 {
@@ -751,9 +750,7 @@ unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
 	return 0;
 }
 
-void host_dump(host_dump_item)
-{
-}
+void host_dump(host_dump_item) { }
 
 void host_platform(struct host_platform *out)
 {
@@ -770,13 +767,9 @@ void host_console_ask(struct host_console *con)
 	fake_host.asked = con;
 }
 
-void host_console_drain(void)
-{
-}
+void host_console_drain(void) { }
 
-void host_log_times(bool)
-{
-}
+void host_log_times(bool) { }
 
 void host_node_poweroff(const char *vms)
 {

@@ -29,8 +29,8 @@ struct fake_host {
 	u64 tsc;
 	u64 tsc_khz;
 	bool tsc_stable;
-	u64 wall_ns;             /* wall clock when tsc was 0 */
-	u64 tsc_step;            /* what each host_tsc() adds: time passes for who polls */
+	u64 wall_ns; /* wall clock when tsc was 0 */
+	u64 tsc_step; /* what each host_tsc() adds: time passes for who polls */
 	/* for guests; extents are cut from it, what is around them cannot be touched */
 	struct host_extent ram[FAKE_RAMS];
 	unsigned nr_ram;
@@ -39,8 +39,8 @@ struct fake_host {
 	/* what is taken is zero; something was given back as that */
 	bool extents_zero;
 	bool freed_zero;
-	u64 failed_page;           /* host_failed_page() */
-	u64 lost[4];               /* pages, in the order of their loss */
+	u64 failed_page; /* host_failed_page() */
+	u64 lost[4]; /* pages, in the order of their loss */
 	unsigned nr_lost;
 	/* the next one is from that question on, counted from 1; 0: none is */
 	unsigned lost_in;
@@ -48,23 +48,26 @@ struct fake_host {
 	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
 	unsigned pages_in_use;
 	struct host_timer *timers; /* armed */
-	bool x2apic_off;           /* no CPU may use it */
-	bool mwait;                /* it sleeps */
-	bool no_alarm;             /* none for CPUs whose local APIC is a guest's */
+	bool x2apic_off; /* no CPU may use it */
+	bool mwait; /* it sleeps */
+	bool no_alarm; /* none for CPUs whose local APIC is a guest's */
 	/* has the foreground; gets the escape key */
 	struct host_console *console;
 	struct host_console *escape;
 	struct host_console *asked; /* by host_console_ask() */
 	size_t output_len;
-	size_t output_room;      /* bytes that the console takes before it is full */
-	bool output_short;       /* the last write was short: tx_room() is owed */
-	u64 corrected;             /* machine checks */
+	size_t output_room; /* bytes that the console takes before it is full */
+	bool output_short; /* the last write was short: tx_room() is owed */
+	u64 corrected; /* machine checks */
 	struct host_module modules[16];
 	unsigned nr_modules;
 	u8 counter_vector[FAKE_CPUS]; /* as told last */
 	u8 vector_register[32][64];
 	/* readable and writable MSRs; others fault */
-	struct { u32 msr; u64 value; } msrs[FAKE_MSRS];
+	struct {
+		u32 msr;
+		u64 value;
+	} msrs[FAKE_MSRS];
 	unsigned nr_msrs;
 	void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* NULL: zeros */
 	const struct cstates *cstates; /* of each CPU */
@@ -96,7 +99,7 @@ struct fake_host {
 	int reset_says;
 	struct pci_address pci_group[FAKE_FUNCTIONS]; /* 0: its own */
 	struct host_idle_work *idle_work; /* the last that was begun */
-	bool reset_waits;        /* none is over */
+	bool reset_waits; /* none is over */
 	int pci_reset_says[FAKE_FUNCTIONS]; /* of that one, if not 0 */
 	/* how often */
 	unsigned pci_reset_begun[FAKE_FUNCTIONS];
@@ -107,7 +110,7 @@ struct fake_host {
 	bool pci_path_less; /* neither AtomicOps nor relaxed ordering */
 	struct {
 		struct host_intx at;
-		int err;             /* what host_intx_route() says */
+		int err; /* what host_intx_route() says */
 	} pci_route[FAKE_FUNCTIONS];
 	/* Inputs of the I/O APICs, by number. */
 	struct {
@@ -124,24 +127,27 @@ struct fake_host {
 		unsigned led;
 		unsigned ended;
 	} intx[FAKE_LINES];
-	bool given[FAKE_CPUS];   /* whose local APIC is a guest's */
+	bool given[FAKE_CPUS]; /* whose local APIC is a guest's */
 	unsigned apic_resets;
-	struct { unsigned cpu; u8 vector; } sent[64]; /* to guests' own APICs, in order */
+	struct {
+		unsigned cpu;
+		u8 vector;
+	} sent[64]; /* to guests' own APICs, in order */
 	unsigned nr_sent;
 	/* host_apic_interrupt(), before it looks whose that APIC is; NULL: nothing */
 	void (*sending)(void);
-	bool iommu;              /* there is one */
-	int iommu_error;         /* what the next call that can fail says, once */
+	bool iommu; /* there is one */
+	int iommu_error; /* what the next call that can fail says, once */
 	const char *iommu_unfit[FAKE_FUNCTIONS];
 	const struct host_iommu_user *iommu_user; /* of the last one made */
 	/* of each function, but for the domain, which follows their numbers */
 	struct host_iommu_state iommu_state;
-	char iommu_log[512];     /* what was asked of it, in order */
+	char iommu_log[512]; /* what was asked of it, in order */
 	/* interrupts; with APIC IDs above 254, too */
 	bool remaps;
 	bool wide;
-	int reserve;             /* host_iommu_reserve()'s error */
-	unsigned entries;        /* that it keeps at most; 0: FAKE_ENTRIES */
+	int reserve; /* host_iommu_reserve()'s error */
+	unsigned entries; /* that it keeps at most; 0: FAKE_ENTRIES */
 	/* how many it was asked for, and how many came back, in all */
 	unsigned reserved;
 	unsigned released;
@@ -151,7 +157,7 @@ struct fake_host {
 		unsigned index;
 		unsigned cpu;
 		unsigned vector;
-	} entry[FAKE_ENTRIES];   /* of interrupts, by the number in a message */
+	} entry[FAKE_ENTRIES]; /* of interrupts, by the number in a message */
 	/* what host_may_map() does not allow as registers, nor host_may_open() as ports */
 	u64 platform;
 	u64 platform_size;
@@ -165,12 +171,12 @@ struct fake_host {
 		unsigned cpu;
 		unsigned n;
 	} vector[FAKE_VECTORS]; /* taken where fn is set */
-	void (*wait)(void);      /* host_cpu_wait(); NULL: time goes on to the next timer */
-	void (*window)(void);    /* host_interrupt_window(), once timers have run; NULL: nothing */
-	void (*poweroff)(void);  /* host_node_poweroff(), does not return; NULL: abort() */
-	bool quiet;              /* lines are made, and thrown away */
-	char log[8192];          /* all lines, each ended by '\n' */
-	char output[65536];      /* what guests wrote to the console */
+	void (*wait)(void); /* host_cpu_wait(); NULL: time goes on to the next timer */
+	void (*window)(void); /* host_interrupt_window(), once timers have run; NULL: nothing */
+	void (*poweroff)(void); /* host_node_poweroff(), does not return; NULL: abort() */
+	bool quiet; /* lines are made, and thrown away */
+	char log[8192]; /* all lines, each ended by '\n' */
+	char output[65536]; /* what guests wrote to the console */
 };
 
 extern struct fake_host fake_host;

@@ -47,9 +47,7 @@ int host_sriov_enable(unsigned, unsigned)
 	return -EINVAL;
 }
 
-void host_sriov_disable(unsigned)
-{
-}
+void host_sriov_disable(unsigned) { }
 
 bool host_sriov_text(unsigned, char *, size_t)
 {

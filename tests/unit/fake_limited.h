@@ -26,7 +26,8 @@ void host_log_limited(struct log_limit *limit, const char *source, const char *f
 	if (unsaid)
 		snprintf(more, sizeof(more), ", %u more since the last line", unsaid);
 	/* What all lines of the node have is not in those of printk_error(). */
-	printk_error("%s%s%s%s", strcmp(source, "margay") ? source : "", strcmp(source, "margay") ? ": " : "", text, more);
+	printk_error("%s%s%s%s", strcmp(source, "margay") ? source : "",
+		     strcmp(source, "margay") ? ": " : "", text, more);
 }
 
 #endif

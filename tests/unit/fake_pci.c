@@ -28,8 +28,12 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 	if (i >= fake_host.nr_pci)
 		return false;
 	*out = (struct pci_info){
-		.address = f->address, .id = f->id, .pin = fake_host.pci_pin[i], .msi = fake_host.pci_msi[i],
-		.msix = !fake_host.pci_no_msix[i], .problem = fake_host.pci_problem[i],
+		.address = f->address,
+		.id = f->id,
+		.pin = fake_host.pci_pin[i],
+		.msi = fake_host.pci_msi[i],
+		.msix = !fake_host.pci_no_msix[i],
+		.problem = fake_host.pci_problem[i],
 		.group = fake_host.pci_group[i],
 	};
 	if (!out->group.devfn)
@@ -106,7 +110,8 @@ bool host_pci_ecam(u64 *base, u8 *last_bus)
 
 bool host_may_map(hpa_t pa, u64 size, bool ram)
 {
-	return ram || pa.v + size <= fake_host.platform || pa.v >= fake_host.platform + fake_host.platform_size;
+	return ram || pa.v + size <= fake_host.platform ||
+	       pa.v >= fake_host.platform + fake_host.platform_size;
 }
 
 bool host_may_open(u64 port, u64 ports)
@@ -126,7 +131,8 @@ static void check_access(const volatile void *reg, unsigned size)
 
 	if (fake_host.decodes && !(fake_host.pci_config[0][PCI_REG_COMMAND] & PCI_COMMAND_MEMORY))
 		abort();
-	if ((size != 1 && size != 2 && size != 4 && size != 8) || !IS_ALIGNED(at, size) || at + size > FAKE_REGISTERS)
+	if ((size != 1 && size != 2 && size != 4 && size != 8) || !IS_ALIGNED(at, size) ||
+	    at + size > FAKE_REGISTERS)
 		abort();
 }
 
@@ -183,13 +189,14 @@ int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **ou
 
 int host_iommu_map(struct host_iommu *, u64 at, hpa_t pa, u64 size)
 {
-	return iommu_asked(-ERANGE, " %#llx is %#llx+%#llx;", (unsigned long long)at, (unsigned long long)pa.v,
-			   (unsigned long long)size);
+	return iommu_asked(-ERANGE, " %#llx is %#llx+%#llx;", (unsigned long long)at,
+			   (unsigned long long)pa.v, (unsigned long long)size);
 }
 
 int host_iommu_unmap(struct host_iommu *, u64 at, u64 size)
 {
-	return iommu_asked(-ENXIO, " not %#llx+%#llx;", (unsigned long long)at, (unsigned long long)size);
+	return iommu_asked(-ENXIO, " not %#llx+%#llx;", (unsigned long long)at,
+			   (unsigned long long)size);
 }
 
 int host_iommu_attach(struct host_iommu *, unsigned i)
@@ -233,7 +240,8 @@ int host_iommu_reserve(unsigned index, unsigned count, struct host_messages *out
 		return fake_host.reserve;
 	fake_host.reserved += count;
 	out->unit = (u16)index;
-	out->count = (u16)MIN(ALIGN_UP(count, 64), fake_host.entries ? fake_host.entries : FAKE_ENTRIES);
+	out->count =
+		(u16)MIN(ALIGN_UP(count, 64), fake_host.entries ? fake_host.entries : FAKE_ENTRIES);
 	return 0;
 }
 
@@ -243,7 +251,8 @@ void host_iommu_release(struct host_messages *kept)
 	kept->count = 0;
 }
 
-int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count, struct host_msi *msi)
+int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count,
+		       struct host_msi *msi)
 {
 	if (!fake_host.remaps)
 		return 0;
@@ -276,7 +285,8 @@ static void forget(struct host_msi *msi)
 	msi->entries = 0;
 }
 
-int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)
+int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg,
+		   struct host_msi *out)
 {
 	for (unsigned v = 0; v + count <= FAKE_VECTORS; v += count) {
 		unsigned n = 0;
@@ -292,7 +302,11 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 			fake_host.vector[v + n].n = n;
 		}
 		*out = (struct host_msi){
-			.cpu = (u16)cpu, .first = (u8)v, .count = (u8)count, .address = 0xfee00000 | cpu << 12, .data = v,
+			.cpu = (u16)cpu,
+			.first = (u8)v,
+			.count = (u8)count,
+			.address = 0xfee00000 | cpu << 12,
+			.data = v,
 		};
 		return 0;
 	}
@@ -313,7 +327,8 @@ int host_intx_route(unsigned i, struct host_intx *out)
 	return fake_host.pci_route[i].err;
 }
 
-int host_intx_take(const struct host_intx *line, unsigned, void (*fn)(void *arg, unsigned n), void *arg)
+int host_intx_take(const struct host_intx *line, unsigned, void (*fn)(void *arg, unsigned n),
+		   void *arg)
 {
 	if (line->gsi >= FAKE_LINES)
 		return -ENODEV;

@@ -22,7 +22,8 @@ bool monitor_wait_for_functions(struct slot *s)
 	return fake_vfs_off;
 }
 
-void guest_acpi_vfs(const struct vm_pci *, unsigned, struct acpi_guest *, struct acpi_guest_window *, struct acpi_guest_root *)
+void guest_acpi_vfs(const struct vm_pci *, unsigned, struct acpi_guest *,
+		    struct acpi_guest_window *, struct acpi_guest_root *)
 {
 }
 
@@ -46,13 +47,9 @@ int pci_sriov_join(struct pci_device *)
 	return 0;
 }
 
-void pci_sriov_leave(struct pci_device *)
-{
-}
+void pci_sriov_leave(struct pci_device *) { }
 
-void pci_sriov_show(struct pci_device *, struct pci_cap *, unsigned)
-{
-}
+void pci_sriov_show(struct pci_device *, struct pci_cap *, unsigned) { }
 
 bool pci_sriov_owns(const struct pci_device *, u16)
 {
@@ -89,21 +86,13 @@ int pci_sriov_on(const struct pci_device *)
 	return -1;
 }
 
-void pci_sriov_come(struct pci_device *, int)
-{
-}
+void pci_sriov_come(struct pci_device *, int) { }
 
-void pci_sriov_pulled(struct vcpu *, unsigned, int)
-{
-}
+void pci_sriov_pulled(struct vcpu *, unsigned, int) { }
 
-void pci_sriov_tell(struct vcpu *)
-{
-}
+void pci_sriov_tell(struct vcpu *) { }
 
-__attribute__((weak)) void pci_tell_waiting(void)
-{
-}
+__attribute__((weak)) void pci_tell_waiting(void) { }
 
 bool pci_sriov_shadow(const struct vm_pci *, u8, u8, u16, unsigned, u32 *)
 {

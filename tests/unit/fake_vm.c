@@ -100,7 +100,9 @@ bool fake_vm_direct, fake_vm_ipi_direct, fake_vm_counters;
 /* A test that has a backend defines its own. */
 const struct hvm_ops *hvm __attribute__((weak));
 
-struct vm_config fake_vm_config = { .file = "vm0.conf", .line_kernel = 1, .line_memory = 2, .line_initrd = 3, .line_cmdline = 4 };
+struct vm_config fake_vm_config = {
+	.file = "vm0.conf", .line_kernel = 1, .line_memory = 2, .line_initrd = 3, .line_cmdline = 4
+};
 
 static unsigned alive; /* VMs */
 
@@ -135,10 +137,12 @@ struct vm *fake_vm_create(u64 memory)
 
 		assert_int_equal(host_extent_alloc(&req, &vm->extent[0]), 0);
 		vm->nr_extents = 1;
-		assert_int_equal(gpa_map_add(&vm_parts(vm)->map, vm->extent[0].base.v, memory, 0), 0);
+		assert_int_equal(gpa_map_add(&vm_parts(vm)->map, vm->extent[0].base.v, memory, 0),
+				 0);
 	}
 	for (; d != __stop_vdevs; d++, vm->nr_devices++)
-		assert_int_equal((*d)->create ? (*d)->create(vm, &vm->device[vm->nr_devices]) : 0, 0);
+		assert_int_equal((*d)->create ? (*d)->create(vm, &vm->device[vm->nr_devices]) : 0,
+				 0);
 	for (unsigned v = 0; v < vm->nr_vcpus; v++) {
 		fake_host.this_cpu = v;
 		for (unsigned i = 0; i < vm->nr_devices; i++)

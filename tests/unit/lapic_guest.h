@@ -45,7 +45,9 @@ static inline void enable(void)
 
 static inline void go_x2apic(void)
 {
-	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, 0xfee00000 | APIC_BASE_EN | APIC_BASE_EXTD | APIC_BASE_BSP), 0);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE,
+				     0xfee00000 | APIC_BASE_EN | APIC_BASE_EXTD | APIC_BASE_BSP),
+			 0);
 }
 
 static inline int pending(void)

@@ -65,7 +65,9 @@ static void lean_guest_reset(void *hvm, u64 *rax)
 	memset(r->pio_from, PIO_NONE, sizeof(r->pio_from));
 	parts.cpuid.basic_index[2] = 1;
 	parts.cpuid.basic_index[1] = 0; /* it depends on the vCPU */
-	parts.cpuid.entry[1] = (struct cpuid_entry){ .plain = true, .regs = { 0xaaaaaaaa, 0xbbbbbbbb, 0xcccccccc, 0xdddddddd } };
+	parts.cpuid.entry[1] =
+		(struct cpuid_entry){ .plain = true,
+				      .regs = { 0xaaaaaaaa, 0xbbbbbbbb, 0xcccccccc, 0xdddddddd } };
 	r->msr[0] = (struct msr_range){ 0x10, 0x10, &ops, &device_msr };
 	r->msr[1] = (struct msr_range){ 0x800, 0x8ff, &ops, &device_msr };
 	r->nr_msr = 2;

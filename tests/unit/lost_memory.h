@@ -28,8 +28,10 @@ static void lost_memory_taken(int, siginfo_t *info, void *context)
 	greg_t *rip = &((ucontext_t *)context)->uc_mcontext.gregs[LOST_MEMORY_RIP];
 	uintptr_t page = (uintptr_t)info->si_addr & ~(PAGE_SIZE - 1);
 
-	for (const struct mc_region *r = __start_mc_table; page == lost_memory_page && r < __stop_mc_table; r++) {
-		uintptr_t begin = (uintptr_t)&r->begin + (uintptr_t)r->begin, end = (uintptr_t)&r->end + (uintptr_t)r->end;
+	for (const struct mc_region *r = __start_mc_table;
+	     page == lost_memory_page && r < __stop_mc_table; r++) {
+		uintptr_t begin = (uintptr_t)&r->begin + (uintptr_t)r->begin,
+			  end = (uintptr_t)&r->end + (uintptr_t)r->end;
 
 		if ((uintptr_t)*rip < begin || (uintptr_t)*rip >= end)
 			continue;
@@ -38,7 +40,8 @@ static void lost_memory_taken(int, siginfo_t *info, void *context)
 		lost_memory_met++;
 		return;
 	}
-	fprintf(stderr, "an access to %p at %p has no region of mc_table: it would end the node\n", info->si_addr, (void *)*rip);
+	fprintf(stderr, "an access to %p at %p has no region of mc_table: it would end the node\n",
+		info->si_addr, (void *)*rip);
 	abort();
 }
 
@@ -49,14 +52,16 @@ static inline void lose_memory(void *in_page)
 
 	lost_memory_page = (uintptr_t)in_page & ~(PAGE_SIZE - 1);
 	lost_memory_met = 0;
-	if (sigaction(SIGSEGV, &action, NULL) || mprotect((void *)lost_memory_page, PAGE_SIZE, PROT_NONE))
+	if (sigaction(SIGSEGV, &action, NULL) ||
+	    mprotect((void *)lost_memory_page, PAGE_SIZE, PROT_NONE))
 		abort();
 }
 
 /* It is sound again. */
 static inline void mend_memory(void)
 {
-	if (lost_memory_page && mprotect((void *)lost_memory_page, PAGE_SIZE, PROT_READ | PROT_WRITE))
+	if (lost_memory_page &&
+	    mprotect((void *)lost_memory_page, PAGE_SIZE, PROT_READ | PROT_WRITE))
 		abort();
 	lost_memory_page = 0;
 }

@@ -19,7 +19,15 @@
 
 enum { RX, TX };
 enum { NEXT = 1, WRITE = 2 };
-enum { CSUM = BIT(0), GUEST_CSUM = BIT(1), GUEST_TSO4 = BIT(7), HOST_TSO4 = BIT(11), MRG = BIT(15), CTRL = BIT(17), MQ = BIT(22) };
+enum {
+	CSUM = BIT(0),
+	GUEST_CSUM = BIT(1),
+	GUEST_TSO4 = BIT(7),
+	HOST_TSO4 = BIT(11),
+	MRG = BIT(15),
+	CTRL = BIT(17),
+	MQ = BIT(22)
+};
 #define ALL (CSUM | GUEST_CSUM | GUEST_TSO4 | HOST_TSO4 | MRG)
 #define EVENT_INDEX BIT(29)
 #define HEADER sizeof(struct net_header)
@@ -122,12 +130,17 @@ static inline u64 make(unsigned n, u64 to, u64 from, u32 data, u16 gso_size)
 	u8 *p = (u8 *)(h + 1);
 	u32 sum = 6 + 20 + data;
 
-	*h = (struct net_header){ gso_size ? NET_NEEDS_CSUM : 0, gso_size ? NET_GSO_TCPV4 : 0, 0, gso_size, 34, 16, 0 };
+	*h = (struct net_header){
+		gso_size ? NET_NEEDS_CSUM : 0, gso_size ? NET_GSO_TCPV4 : 0, 0, gso_size, 34, 16, 0
+	};
 	for (u32 i = 0; i < HEADERS + data; i++)
 		p[i] = (u8)(i * 7 + i / 253 + n);
 	memcpy(p, &to, 6);
 	memcpy(p + 6, &from, 6);
-	memcpy(p + 12, (u8[]){ 8, 0, 0x45, 0, (u8)((40 + data) >> 8), (u8)(40 + data), 0, 1, 0x40, 0, 64, 6, 0, 0 }, 14);
+	memcpy(p + 12,
+	       (u8[]){ 8, 0, 0x45, 0, (u8)((40 + data) >> 8), (u8)(40 + data), 0, 1, 0x40, 0, 64, 6,
+		       0, 0 },
+	       14);
 	for (unsigned i = 26; i < 34; i += 2)
 		sum += (u32)p[i] << 8 | p[i + 1];
 	p[46] = 0x50;

@@ -25,12 +25,15 @@ static inline void machine(unsigned nodes, unsigned cpus, unsigned smt_shift, u6
 	host.leaf_1g = true;
 	host.piece[host.nr_pieces++] = (struct plan_piece){ MIB(2), GIB(3), 0 };
 	for (unsigned n = 0; n < nodes; n++) {
-		host.piece[host.nr_pieces++] = (struct plan_piece){ GIB(4 + n * gib), GIB(4 + (n + 1) * gib), n };
+		host.piece[host.nr_pieces++] =
+			(struct plan_piece){ GIB(4 + n * gib), GIB(4 + (n + 1) * gib), n };
 		host.node_memory[n] = GIB(gib + (n ? 0 : 3));
 		for (unsigned k = 0; k < nodes; k++)
 			host.distance[n][k] = (u8)(n == k ? 10 : 20 + (n > k ? n - k : k - n));
 		for (unsigned k = 0; k < cpus; k++)
-			host.cpu[n * cpus + k] = (struct plan_cpu){ .apic_id = n * cpus + k, .node = (u16)n, .online = true };
+			host.cpu[n * cpus + k] = (struct plan_cpu){ .apic_id = n * cpus + k,
+								    .node = (u16)n,
+								    .online = true };
 	}
 }
 

@@ -11,13 +11,16 @@ static void assert_segment(struct vcpu *vcpu, enum seg seg, u16 selector, u64 ba
 	struct segment s;
 
 	hvm->get_segment(vcpu, seg, &s);
-	assert_true(s.selector == selector && s.base == base && s.limit == 0xffff && s.attr == attr);
+	assert_true(s.selector == selector && s.base == base && s.limit == 0xffff &&
+		    s.attr == attr);
 }
 
 static void assert_power_on(struct vcpu *vcpu)
 {
 	static const enum seg data[] = { SEG_ES, SEG_SS, SEG_DS, SEG_FS, SEG_GS };
-	const struct segment garbage = { .selector = 0x1234, .base = 0x12340000, .limit = ~0u, .attr = 0xa0fb };
+	const struct segment garbage = {
+		.selector = 0x1234, .base = 0x12340000, .limit = ~0u, .attr = 0xa0fb
+	};
 	const struct desc_table garbage_table = { .base = 0x1000, .limit = 0x7f };
 
 	memset(&vcpu->regs, 0xa5, sizeof(vcpu->regs));
@@ -32,8 +35,12 @@ static void assert_power_on(struct vcpu *vcpu)
 	for (unsigned i = 0; i < GPR_COUNT; i++)
 		assert_int_equal(vcpu->regs.gpr[i], 0);
 	for (enum hvm_reg reg = 0; reg < HVM_REGS; reg++) {
-		u64 expected = reg == HVM_CR0 ? 0x60000010 : reg == HVM_DR6 ? 0xffff0ff0 : reg == HVM_DR7 ? 0x400 :
-			       reg == HVM_PAT ? 0x0007040600070406ull : reg == HVM_TSC_AUX ? 0x1111 : 0;
+		u64 expected = reg == HVM_CR0       ? 0x60000010
+			       : reg == HVM_DR6     ? 0xffff0ff0
+			       : reg == HVM_DR7     ? 0x400
+			       : reg == HVM_PAT     ? 0x0007040600070406ull
+			       : reg == HVM_TSC_AUX ? 0x1111
+						    : 0;
 
 		assert_int_equal(hvm->get(vcpu, reg), expected);
 	}

@@ -25,7 +25,11 @@
 static struct {
 	u32 apic_id;
 	unsigned count;
-	struct { u32 leaf; u32 subleaf; struct cpuid_regs regs; } leaf[MAX_LEAVES];
+	struct {
+		u32 leaf;
+		u32 subleaf;
+		struct cpuid_regs regs;
+	} leaf[MAX_LEAVES];
 } machine[MAX_CPUS];
 static unsigned nr_cpus, now; /* the CPU that the code runs on */
 static struct cpuid_table table;
@@ -33,8 +37,9 @@ static struct cpuid_table table;
 /* How many are asked for. */
 static unsigned subleaves(u32 leaf)
 {
-	static const u32 several[] = { 4, 7, 0xb, 0xf, 0x10, 0x12, 0x14, 0x17, 0x18, 0x1b, 0x1d, 0x1e, 0x1f, 0x20, 0x23, 0x24,
-				       0x8000001d, 0x80000020, 0x80000026 };
+	static const u32 several[] = { 4,    7,    0xb,        0xf,        0x10,      0x12, 0x14,
+				       0x17, 0x18, 0x1b,       0x1d,       0x1e,      0x1f, 0x20,
+				       0x23, 0x24, 0x8000001d, 0x80000020, 0x80000026 };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(several); i++)
 		if (several[i] == leaf)
@@ -59,7 +64,8 @@ static void read_native(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 static void note(const struct hvm_feature *f)
 {
 	if (!f->there)
-		printf("%s %s, %s: %s\n", f->required ? "lacks" : "without", f->backend, f->name, f->where);
+		printf("%s %s, %s: %s\n", f->required ? "lacks" : "without", f->backend, f->name,
+		       f->where);
 }
 
 /* A CPU whose capability MSRs are not known gives a guest all that the policy lets it have. */
@@ -87,18 +93,21 @@ static struct hvm_caps probe(void)
 	return svm ? all : caps;
 }
 
-static void show(const char *kind, unsigned number, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf)
+static void show(const char *kind, unsigned number, const struct cpuid_dynamic *dyn, u32 leaf,
+		 u32 subleaf)
 {
 	struct cpuid_regs r;
 
 	cpuid_get(&table, dyn, leaf, subleaf, &r);
 	if (r.eax | r.ebx | r.ecx | r.edx)
-		printf("%s %x %x %x %x %x %x %x\n", kind, number, leaf, subleaf, r.eax, r.ebx, r.ecx, r.edx);
+		printf("%s %x %x %x %x %x %x %x\n", kind, number, leaf, subleaf, r.eax, r.ebx,
+		       r.ecx, r.edx);
 }
 
 static void show_all(const char *kind, unsigned number, const struct cpuid_dynamic *dyn)
 {
-	static const u32 begin[] = { 0, 0x40000000, 0x40000100, 0x80000000, 0x80860000, 0xc0000000, 0xfffffff0 };
+	static const u32 begin[] = { 0,          0x40000000, 0x40000100, 0x80000000,
+				     0x80860000, 0xc0000000, 0xfffffff0 };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(begin); i++)
 		for (u32 leaf = begin[i]; leaf - begin[i] < 0x30 && leaf >= begin[i]; leaf++)
@@ -128,8 +137,14 @@ static void show_xsave(void)
 static void build(const struct hvm_caps *caps, unsigned flat)
 {
 	struct cpuid_input in = {
-		.host = read_native, .caps = caps, .nr_vcpus = flat ? flat : nr_cpus, .flat = flat, .tsc_khz = 2000000,
-		.tsc_stable = true, .pvclock = true, .arch_capabilities_ok = true,
+		.host = read_native,
+		.caps = caps,
+		.nr_vcpus = flat ? flat : nr_cpus,
+		.flat = flat,
+		.tsc_khz = 2000000,
+		.tsc_stable = true,
+		.pvclock = true,
+		.arch_capabilities_ok = true,
 	};
 
 	now = 0;
@@ -160,7 +175,8 @@ static void show_mitigations(void)
 
 		mitigation_line(&m, i, false, line, sizeof(line));
 		if (!strstr(line, ": Not affected"))
-			printf(" %.*s%s", (int)strcspn(line, ":"), line, strstr(line, ": no microcode") ? "!" : "");
+			printf(" %.*s%s", (int)strcspn(line, ":"), line,
+			       strstr(line, ": no microcode") ? "!" : "");
 	}
 	puts("");
 }
@@ -173,20 +189,28 @@ static void show_machine(void)
 	now = 0;
 	caps = probe();
 	build(&caps, 0);
-	printf("table %u %llx %llx %llx %llx %u\n", table.count, (unsigned long long)table.cr4_allowed,
-	       (unsigned long long)table.efer_allowed, (unsigned long long)table.xcr0_allowed,
-	       (unsigned long long)table.xss_allowed, table.phys_bits);
+	printf("table %u %llx %llx %llx %llx %u\n", table.count,
+	       (unsigned long long)table.cr4_allowed, (unsigned long long)table.efer_allowed,
+	       (unsigned long long)table.xcr0_allowed, (unsigned long long)table.xss_allowed,
+	       table.phys_bits);
 	for (now = 0; now < nr_cpus; now++) {
-		struct cpuid_dynamic dyn = { .apic_id = machine[now].apic_id, .xcr0 = XCR0_X87, .apic_enabled = true };
+		struct cpuid_dynamic dyn = { .apic_id = machine[now].apic_id,
+					     .xcr0 = XCR0_X87,
+					     .apic_enabled = true };
 
 		show_mitigations();
 		show_all("guest", now, &dyn);
 	}
 	now = 0;
-	show_all("on", 0, &(struct cpuid_dynamic){ .apic_id = machine[0].apic_id, .cr4 = CR4_OSXSAVE | CR4_PKE, .xcr0 = XCR0_X87 });
+	show_all("on", 0,
+		 &(struct cpuid_dynamic){ .apic_id = machine[0].apic_id,
+					  .cr4 = CR4_OSXSAVE | CR4_PKE,
+					  .xcr0 = XCR0_X87 });
 	show_xsave();
 	for (unsigned i = 0; i < ARRAY_SIZE(flat); i++) {
-		struct cpuid_dynamic dyn = { .apic_id = flat[i] - 1, .xcr0 = XCR0_X87, .apic_enabled = true };
+		struct cpuid_dynamic dyn = { .apic_id = flat[i] - 1,
+					     .xcr0 = XCR0_X87,
+					     .apic_enabled = true };
 
 		build(&caps, flat[i]);
 		show_all("flat", flat[i], &dyn);
@@ -213,8 +237,9 @@ static void read_line(const char *line)
 	} else if (sscanf(line, "cpu %x", &v[0]) == 1 && nr_cpus < MAX_CPUS) {
 		machine[nr_cpus].apic_id = v[0];
 		machine[nr_cpus++].count = 0;
-	} else if (sscanf(line, "leaf %x %x %x %x %x %x", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5]) == 6 && nr_cpus &&
-		   machine[nr_cpus - 1].count < MAX_LEAVES) {
+	} else if (sscanf(line, "leaf %x %x %x %x %x %x", &v[0], &v[1], &v[2], &v[3], &v[4],
+			  &v[5]) == 6 &&
+		   nr_cpus && machine[nr_cpus - 1].count < MAX_LEAVES) {
 		unsigned n = machine[nr_cpus - 1].count++;
 
 		machine[nr_cpus - 1].leaf[n].leaf = v[0];

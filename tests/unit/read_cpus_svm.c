@@ -6,9 +6,7 @@
 
 #include "arch/x86_64/svm/cpu.c"
 
-void svm_vmsave(u64)
-{
-}
+void svm_vmsave(u64) { }
 
 int read_svm(read_cpuid_fn read, struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f))
 {

@@ -69,7 +69,8 @@ bool pci_change16(const struct pci_function *, u16, u16, u16)
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 {
 	for (unsigned i = 0; i < nr_functions; i++)
-		if (offset == 0x3c && size == 4 && given[i].interrupt >> 8 && !memcmp(&function[i].address, &a, sizeof(a)))
+		if (offset == 0x3c && size == 4 && given[i].interrupt >> 8 &&
+		    !memcmp(&function[i].address, &a, sizeof(a)))
 			return given[i].interrupt;
 	return 0;
 }
@@ -89,9 +90,7 @@ void printk_error(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-void printk_debug(const char *, ...)
-{
-}
+void printk_debug(const char *, ...) { }
 
 static bool taken;
 
@@ -152,9 +151,10 @@ static void load_functions(const char *path)
 
 	if (!f)
 		die("no functions");
-	while (fscanf(f, "%159s %x %x %x %x %x %x %x", given[nr_functions].label, &segment, &bus, &devfn, &header, &secondary, &pin,
-		      &line) == 8) {
-		function[nr_functions].address = (struct pci_address){ (u16)segment, (u8)bus, (u8)devfn };
+	while (fscanf(f, "%159s %x %x %x %x %x %x %x", given[nr_functions].label, &segment, &bus,
+		      &devfn, &header, &secondary, &pin, &line) == 8) {
+		function[nr_functions].address =
+			(struct pci_address){ (u16)segment, (u8)bus, (u8)devfn };
 		function[nr_functions].header_type = (u8)header;
 		function[nr_functions].secondary_bus = (u8)secondary;
 		given[nr_functions].interrupt = pin << 8 | line;
@@ -188,18 +188,21 @@ static void madt(const void *t, u32 size)
 		printf("madt = refused: %s\n", reason);
 		return;
 	}
-	printf("madt lapic = %llx\nmadt pcat = %d\nmadt cpus =", HEX(m.lapic_address), m.pcat_compat);
+	printf("madt lapic = %llx\nmadt pcat = %d\nmadt cpus =", HEX(m.lapic_address),
+	       m.pcat_compat);
 	for (unsigned i = 0; i < m.nr_cpus; i++)
 		printf(" %x:%x", m.cpu[i].apic_id, m.cpu[i].uid);
 	printf("\nmadt ioapics =");
 	for (unsigned i = 0; i < m.nr_ioapics; i++)
-		printf(" %x:%x:%llx", m.ioapic[i].id, m.ioapic[i].gsi_base, HEX(m.ioapic[i].address));
+		printf(" %x:%x:%llx", m.ioapic[i].id, m.ioapic[i].gsi_base,
+		       HEX(m.ioapic[i].address));
 	printf("\nmadt isa =");
 	for (unsigned i = 0; i < 16; i++)
 		printf(" %x:%x", m.isa[i].gsi, m.isa[i].flags);
 	printf("\nmadt nmis =");
 	for (unsigned i = 0; i < m.nr_nmis; i++)
-		printf(m.nmi[i].all ? " all:%u:%x" : " %x:%u:%x", m.nmi[i].all ? m.nmi[i].lint : m.nmi[i].uid,
+		printf(m.nmi[i].all ? " all:%u:%x" : " %x:%u:%x",
+		       m.nmi[i].all ? m.nmi[i].lint : m.nmi[i].uid,
 		       m.nmi[i].all ? m.nmi[i].flags : m.nmi[i].lint, m.nmi[i].flags);
 	printf("\n");
 }
@@ -218,7 +221,8 @@ static void srat(const void *t, u32 size)
 		printf(" %x:%x", s.cpu[i].apic_id, s.cpu[i].domain);
 	printf("\nsrat memory =");
 	for (unsigned i = 0; i < s.nr_memory; i++)
-		printf(" %llx:%llx:%x", HEX(s.memory[i].base), HEX(s.memory[i].size), s.memory[i].domain);
+		printf(" %llx:%llx:%x", HEX(s.memory[i].base), HEX(s.memory[i].size),
+		       s.memory[i].domain);
 	printf("\n");
 }
 
@@ -248,7 +252,8 @@ static void mcfg(const void *t, u32 size)
 	}
 	printf("mcfg =");
 	for (unsigned i = 0; i < m.count; i++)
-		printf(" %llx:%x:%x-%x", HEX(m.entry[i].base), m.entry[i].segment, m.entry[i].bus_start, m.entry[i].bus_end);
+		printf(" %llx:%x:%x-%x", HEX(m.entry[i].base), m.entry[i].segment,
+		       m.entry[i].bus_start, m.entry[i].bus_end);
 	printf("\n");
 }
 
@@ -266,9 +271,10 @@ static void fadt(const void *t, u32 size)
 		printf("fadt = refused: %s\n", reason);
 		return;
 	}
-	printf("fadt flags = %x\nfadt boot = %x\nfadt century = %x\nfadt dsdt = %llx\n", f.flags, f.boot_arch, f.century,
-	       HEX(f.dsdt));
-	printf("fadt smi = %x:%x\nfadt reset_value = %x\n", f.smi_cmd, f.acpi_enable, f.reset_value);
+	printf("fadt flags = %x\nfadt boot = %x\nfadt century = %x\nfadt dsdt = %llx\n", f.flags,
+	       f.boot_arch, f.century, HEX(f.dsdt));
+	printf("fadt smi = %x:%x\nfadt reset_value = %x\n", f.smi_cmd, f.acpi_enable,
+	       f.reset_value);
 	gas("pm1a", f.pm1a_cnt);
 	gas("pm1b", f.pm1b_cnt);
 	gas("timer", f.pm_tmr);
@@ -301,7 +307,8 @@ static void dmar(const void *t, u32 size)
 	for (unsigned i = 0; i < d.nr_units; i++) {
 		const struct dmar_unit *u = &d.unit[i];
 
-		printf(" %x:%x:%x:%llx:%llx:%x", u->type, u->flags, u->segment, HEX(u->base), HEX(u->limit), u->domain);
+		printf(" %x:%x:%x:%llx:%llx:%x", u->type, u->flags, u->segment, HEX(u->base),
+		       HEX(u->limit), u->domain);
 		for (unsigned k = u->first_scope; k < u->first_scope + u->nr_scopes; k++) {
 			const struct dmar_scope *s = &d.scope[k];
 
@@ -325,9 +332,11 @@ static void ivrs_settings(const struct ivrs_info *v, const u8 *table)
 	}
 	printf("ivrs settings =");
 	for (unsigned i = 0; i < d.nr_units; i++)
-		for (unsigned k = d.unit[i].first_scope; k < d.unit[i].first_scope + d.unit[i].nr_scopes; k++)
+		for (unsigned k = d.unit[i].first_scope;
+		     k < d.unit[i].first_scope + d.unit[i].nr_scopes; k++)
 			if (d.scope[k].settings)
-				printf(" %x:%x-%x:%x", d.unit[i].function, d.scope[k].first, d.scope[k].last, d.scope[k].settings);
+				printf(" %x:%x-%x:%x", d.unit[i].function, d.scope[k].first,
+				       d.scope[k].last, d.scope[k].settings);
 	printf("\n");
 }
 
@@ -342,12 +351,14 @@ static void ivrs(const void *t, u32 size)
 	}
 	printf("ivrs info = %x\nivrs iommus =", v.iv_info);
 	for (unsigned i = 0; i < v.nr_iommus; i++)
-		printf(" %x:%x:%x:%x:%x:%llx:%llx", v.iommu[i].type, v.iommu[i].flags, v.iommu[i].segment, v.iommu[i].device_id,
-		       v.iommu[i].capability, HEX(v.iommu[i].base), HEX(v.iommu[i].efr));
+		printf(" %x:%x:%x:%x:%x:%llx:%llx", v.iommu[i].type, v.iommu[i].flags,
+		       v.iommu[i].segment, v.iommu[i].device_id, v.iommu[i].capability,
+		       HEX(v.iommu[i].base), HEX(v.iommu[i].efr));
 	printf("\nivrs memory =");
 	for (unsigned i = 0; i < v.nr_memory; i++)
-		printf(" %x:%x:%x:%x-%x:%llx:%llx", v.memory[i].type, v.memory[i].flags, v.memory[i].segment, v.memory[i].first,
-		       v.memory[i].last, HEX(v.memory[i].base), HEX(v.memory[i].size));
+		printf(" %x:%x:%x:%x-%x:%llx:%llx", v.memory[i].type, v.memory[i].flags,
+		       v.memory[i].segment, v.memory[i].first, v.memory[i].last,
+		       HEX(v.memory[i].base), HEX(v.memory[i].size));
 	printf("\n");
 	ivrs_settings(&v, t);
 }
@@ -374,7 +385,8 @@ static void print_root(const struct aml_pci_root *r)
 	print_path(&r->path);
 	printf(r->nr_windows ? " =" : " = unknown");
 	for (unsigned i = 0; i < r->nr_windows; i++)
-		printf(" %c%llx-%llx", "mpb"[r->window[i].type], HEX(r->window[i].first), HEX(r->window[i].last));
+		printf(" %c%llx-%llx", "mpb"[r->window[i].type], HEX(r->window[i].first),
+		       HEX(r->window[i].last));
 	printf("\nnode ");
 	print_path(&r->path);
 	printf(r->has_proximity ? " = %x\n" : " = unknown\n", r->proximity);
@@ -396,8 +408,9 @@ static void print_cstates(const struct aml_tables *t)
 		for (unsigned k = 0; k < p[i].states.count; k++) {
 			const struct cstate *s = &p[i].states.state[k];
 
-			printf(" %x:%x:%x:%x:%llx:%x:%x:%x", s->reg.space_id, s->reg.bit_width, s->reg.bit_offset,
-			       s->reg.access_size, HEX(s->reg.address), s->type, s->latency, s->power);
+			printf(" %x:%x:%x:%x:%llx:%x:%x:%x", s->reg.space_id, s->reg.bit_width,
+			       s->reg.bit_offset, s->reg.access_size, HEX(s->reg.address), s->type,
+			       s->latency, s->power);
 		}
 		printf("\n");
 	}
@@ -419,7 +432,8 @@ static void aml(void)
 		printf("s5 = %x:%x\n", s5.slp_typa, s5.slp_typb);
 	body[all.count++] = (struct aml_span){ (const u8 *)(t + 1), t->length - sizeof(*t) };
 	for (unsigned i = 0; (t = acpi_table("SSDT", i)); i++)
-		body[all.count++] = (struct aml_span){ (const u8 *)(t + 1), t->length - sizeof(*t) };
+		body[all.count++] =
+			(struct aml_span){ (const u8 *)(t + 1), t->length - sizeof(*t) };
 	print_cstates(&all);
 	n = aml_pci_roots(&all, root, MAX_ROOTS, &beyond);
 	for (unsigned i = 0; i < n; i++)
@@ -435,7 +449,8 @@ static void aml(void)
 		if (err == -ENOENT)
 			printf("%s = unknown\n", given[i].label);
 		else if (!err)
-			printf("%s = %x:%s\n", given[i].label, at.gsi, at.active_low ? "low" : "high");
+			printf("%s = %x:%s\n", given[i].label, at.gsi,
+			       at.active_low ? "low" : "high");
 	}
 }
 

@@ -104,21 +104,27 @@ static void read_facts(void)
 	struct boot_range r;
 
 	if (!find("host ", 0, &rest) ||
-	    sscanf(rest, "%lx %lx %lu %u %u %127[^\n]", &own_held, &own_used, &khz, &stable, &x2apic, version) != 6 || !khz)
+	    sscanf(rest, "%lx %lx %lu %u %u %127[^\n]", &own_held, &own_used, &khz, &stable,
+		   &x2apic, version) != 6 ||
+	    !khz)
 		die("no item \"host\", or one that makes no sense");
-	if (!find("console ", 0, &rest) || sscanf(rest, "%u %lx", &console, &cmdline.console_address) != 2)
+	if (!find("console ", 0, &rest) ||
+	    sscanf(rest, "%u %lx", &console, &cmdline.console_address) != 2)
 		die("no item \"console\"");
 	cmdline.console = (enum cmdline_console)console;
 	for (; find("cpu ", nr_cpus, &rest); nr_cpus++) {
-		if (nr_cpus == REPLAY_CPUS || sscanf(rest, "%u %x %u", &id, &apic, &online) != 3 || id != nr_cpus)
+		if (nr_cpus == REPLAY_CPUS || sscanf(rest, "%u %x %u", &id, &apic, &online) != 3 ||
+		    id != nr_cpus)
 			die("cpu %s: makes no sense", rest);
 		cpus[nr_cpus] = (struct host_cpu_info){ .apic_id = apic, .online = online };
 		nr_online += online;
 	}
 	if (!nr_online)
 		die("no CPU");
-	for (; find("memory ", bootinfo.nr_ranges, &rest); bootinfo.range[bootinfo.nr_ranges++] = r) {
-		if (bootinfo.nr_ranges == BOOTINFO_RANGES || sscanf(rest, "%lx %lx %u", &r.start, &r.end, &type) != 3)
+	for (; find("memory ", bootinfo.nr_ranges, &rest);
+	     bootinfo.range[bootinfo.nr_ranges++] = r) {
+		if (bootinfo.nr_ranges == BOOTINFO_RANGES ||
+		    sscanf(rest, "%lx %lx %u", &r.start, &r.end, &type) != 3)
 			die("memory %s: makes no sense", rest);
 		r.type = (enum boot_memory)type;
 	}
@@ -147,13 +153,15 @@ static const struct entry *entries(const char *fmt, unsigned cpu, unsigned *coun
 }
 
 /* The last of `list` for this leaf that is not behind the subleaf. */
-static const struct entry *look_up(const struct entry *list, unsigned count, u32 leaf, u32 subleaf, bool msr)
+static const struct entry *look_up(const struct entry *list, unsigned count, u32 leaf, u32 subleaf,
+				   bool msr)
 {
 	const struct entry *best = NULL;
 
 	for (unsigned i = 0; i < count; i++)
 		if (list[i].leaf == leaf && (list[i].subleaf == SUBLEAF_MSR) == msr &&
-		    (msr || (list[i].subleaf <= subleaf && (!best || list[i].subleaf >= best->subleaf))))
+		    (msr ||
+		     (list[i].subleaf <= subleaf && (!best || list[i].subleaf >= best->subleaf))))
 			best = &list[i];
 	return best;
 }
@@ -198,7 +206,8 @@ u64 replay_rdmsr(u32 msr)
 	u64 value;
 
 	if (!replay_has_msr(msr, &value))
-		die("MSR %#x is read, which CPU %u has not, or which was not recorded: the node would panic", msr, replay_cpu);
+		die("MSR %#x is read, which CPU %u has not, or which was not recorded: the node would panic",
+		    msr, replay_cpu);
 	return value;
 }
 
@@ -259,7 +268,8 @@ bool iommu_released(char text[IOMMU_LEFT_TEXT])
 	unsigned stuck = 0;
 	int n = 0;
 
-	if (find("left-on ", 0, &rest) && (sscanf(rest, "%u %n", &stuck, &n) != 1 || strlen(rest + n) >= IOMMU_LEFT_TEXT))
+	if (find("left-on ", 0, &rest) &&
+	    (sscanf(rest, "%u %n", &stuck, &n) != 1 || strlen(rest + n) >= IOMMU_LEFT_TEXT))
 		die("left-on %s: makes no sense", rest);
 	strcpy(text, rest + n);
 	return !stuck;
@@ -277,7 +287,8 @@ const void *replay_memory(u64 pa, u64 size)
 		char signature[5];
 		u64 at;
 
-		if (sscanf(items[i].text, "acpi %4c %lx", signature, &at) != 2 && sscanf(items[i].text, "iommu %lx", &at) != 1)
+		if (sscanf(items[i].text, "acpi %4c %lx", signature, &at) != 2 &&
+		    sscanf(items[i].text, "iommu %lx", &at) != 1)
 			continue;
 		if (at != pa || !memcmp(items[i].text, "acpi RSDP", 9))
 			continue;
@@ -288,8 +299,10 @@ const void *replay_memory(u64 pa, u64 size)
 		left_out.length = sizeof(left_out);
 		left_out.checksum = 0;
 		for (unsigned k = 0; k < sizeof(left_out); k++)
-			left_out.checksum = (u8)(left_out.checksum - (k == offsetof(struct acpi_sdt, checksum) ? 0 :
-								      ((const u8 *)&left_out)[k]));
+			left_out.checksum =
+				(u8)(left_out.checksum - (k == offsetof(struct acpi_sdt, checksum)
+								  ? 0
+								  : ((const u8 *)&left_out)[k]));
 		return &left_out;
 	}
 	/* Where a root pointer is looked for when the boot loader has given none. */
@@ -345,9 +358,7 @@ bool host_rdt_take(const void *, const struct host_rdt_wish *, const u16 *, unsi
 	return true;
 }
 
-void host_rdt_free(const void *)
-{
-}
+void host_rdt_free(const void *) { }
 
 u64 host_own_bytes(u64 *used)
 {
@@ -396,8 +407,10 @@ static void read_functions(void)
 		struct function *f = &functions[nr_functions];
 		unsigned segment, bus, device, fn;
 
-		if (nr_functions == HOST_PCI_FUNCTIONS || sscanf(rest, "%x:%x:%x.%u", &segment, &bus, &device, &fn) != 4 ||
-		    i->size < sizeof(f->bar_size) + PCI_STANDARD_END || i->size > sizeof(f->bar_size) + sizeof(f->config))
+		if (nr_functions == HOST_PCI_FUNCTIONS ||
+		    sscanf(rest, "%x:%x:%x.%u", &segment, &bus, &device, &fn) != 4 ||
+		    i->size < sizeof(f->bar_size) + PCI_STANDARD_END ||
+		    i->size > sizeof(f->bar_size) + sizeof(f->config))
 			die("pci %s: makes no sense", rest);
 		f->a = (struct pci_address){ (u16)segment, (u8)bus, PCI_DEVFN(device, fn) };
 		f->size = i->size - sizeof(f->bar_size);
@@ -435,8 +448,9 @@ static u32 ones_in_bar(const struct function *f, unsigned i)
 	if (f->bar_size[i])
 		return (u32)-f->bar_size[i] | (reg & (reg & PCI_BAR_IO ? 3 : 15));
 	memcpy(&below, f->config + PCI_REG_BAR + 4 * (i ? i - 1 : 0), 4);
-	return i && f->bar_size[i - 1] && (below & (PCI_BAR_IO | PCI_BAR_TYPE)) == PCI_BAR_64 ?
-	       (u32)(-f->bar_size[i - 1] >> 32) : 0;
+	return i && f->bar_size[i - 1] && (below & (PCI_BAR_IO | PCI_BAR_TYPE)) == PCI_BAR_64
+		       ? (u32)(-f->bar_size[i - 1] >> 32)
+		       : 0;
 }
 
 void replay_config_write(struct pci_address a, u16 offset, unsigned size, u32 value)
@@ -454,7 +468,8 @@ void replay_config_write(struct pci_address a, u16 offset, unsigned size, u32 va
 	bar = offset >= PCI_REG_BAR && offset < PCI_REG_BAR + (type ? 8 : 24);
 	if (size == 4 && bar && value == 0xffffffff)
 		value = ones_in_bar(f, (offset - PCI_REG_BAR) / 4u);
-	else if (size == 4 && offset == (type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM) && value == (u32)~PCI_ROM_FLAGS)
+	else if (size == 4 && offset == (type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM) &&
+		 value == (u32)~PCI_ROM_FLAGS)
 		value = (u32)-f->bar_size[PCI_ROM_BAR];
 	memcpy(f->config + offset, &value, size);
 }
@@ -474,7 +489,8 @@ static __printf(2, 0) void log_line(const char *source, const char *fmt, va_list
 		counts[UNKNOWN]++;
 	}
 	if (measured || strstr(text, "check: unknown  SMIs") == text)
-		printf("check: unknown  %s: not measured: this is a replay\n", measured ? "undisturbed CPU" : "SMIs");
+		printf("check: unknown  %s: not measured: this is a replay\n",
+		       measured ? "undisturbed CPU" : "SMIs");
 	else if (strstr(text, "check: watching CPU") != text)
 		puts(text);
 }
@@ -512,9 +528,7 @@ void printk(const char *fmt, ...)
 	va_end(args);
 }
 
-void printk_debug(const char *, ...)
-{
-}
+void printk_debug(const char *, ...) { }
 
 int host_no_memory(const char *who)
 {
@@ -531,9 +545,7 @@ void host_panic(const char *fmt, ...)
 	exit(2);
 }
 
-void host_console_drain(void)
-{
-}
+void host_console_drain(void) { }
 
 /* Time goes on by being looked at: the check looks for a second. */
 u64 host_tsc(void)
@@ -600,23 +612,15 @@ enum cpus_state hwcheck_rate(char *text, size_t size)
 	return CPUS_UNKNOWN;
 }
 
-void hwcheck_dump(void)
-{
-}
+void hwcheck_dump(void) { }
 
-void hwcheck_json_missing(const char *)
-{
-}
+void hwcheck_json_missing(const char *) { }
 
-void hwcheck_json(bool)
-{
-}
+void hwcheck_json(bool) { }
 
 bool monitor_booted;
 
-void host_log_times(bool)
-{
-}
+void host_log_times(bool) { }
 
 void host_node_poweroff(const char *)
 {
@@ -662,9 +666,7 @@ static int svm_on(void)
 	return 0;
 }
 
-static void nothing_off(void)
-{
-}
+static void nothing_off(void) { }
 
 static const struct hvm_ops backends[] = {
 	{ .name = "VT-x/EPT", .probe = vmx_probe, .cpu_on = vmx_on, .cpu_off = nothing_off },
@@ -688,9 +690,7 @@ int hvm_find_backend(void (*teller)(const struct hvm_feature *f))
 	return result;
 }
 
-void monitor_start_none(void)
-{
-}
+void monitor_start_none(void) { }
 
 const struct vm_config *monitor_first_config(void)
 {
@@ -700,7 +700,8 @@ const struct vm_config *monitor_first_config(void)
 
 	if (!i)
 		return NULL;
-	if (sscanf(rest, "%63s %63s", model.kernel, model.initrd) < 1 || i->size >= sizeof(model.cmdline))
+	if (sscanf(rest, "%63s %63s", model.kernel, model.initrd) < 1 ||
+	    i->size >= sizeof(model.cmdline))
 		die("model %s: makes no sense", rest);
 	memcpy(model.cmdline, i->data, i->size);
 	return &model;
@@ -727,7 +728,8 @@ void host_extent_free(const struct host_extent *)
 	abort();
 }
 
-void host_extents_zero(const struct host_extent *, unsigned, const u16 *, unsigned, bool (*)(unsigned))
+void host_extents_zero(const struct host_extent *, unsigned, const u16 *, unsigned,
+		       bool (*)(unsigned))
 {
 	abort();
 }
@@ -773,7 +775,8 @@ static void compare_cpus(void)
 		while (k < nr_cpus && cpus[k].apic_id != madt->cpu[i].apic_id)
 			k++;
 		if (k == nr_cpus)
-			printf("replay: the MADT names a CPU with APIC ID %u, the machine had none\n", madt->cpu[i].apic_id);
+			printf("replay: the MADT names a CPU with APIC ID %u, the machine had none\n",
+			       madt->cpu[i].apic_id);
 	}
 	for (unsigned k = 0; madt && k < nr_cpus; k++) {
 		unsigned i = 0;
@@ -781,7 +784,8 @@ static void compare_cpus(void)
 		while (i < madt->nr_cpus && cpus[k].apic_id != madt->cpu[i].apic_id)
 			i++;
 		if (i == madt->nr_cpus)
-			printf("replay: the machine had a CPU with APIC ID %u, the MADT names none\n", cpus[k].apic_id);
+			printf("replay: the machine had a CPU with APIC ID %u, the MADT names none\n",
+			       cpus[k].apic_id);
 	}
 }
 
@@ -801,7 +805,11 @@ static void show_cpuid(void)
 	static struct cpuid_table t;
 	u64 ignored;
 	const struct cpuid_input in = {
-		.host = host_cpuid_for, .caps = &hvm_caps, .nr_vcpus = nr_online, .tsc_khz = khz, .tsc_stable = stable,
+		.host = host_cpuid_for,
+		.caps = &hvm_caps,
+		.nr_vcpus = nr_online,
+		.tsc_khz = khz,
+		.tsc_stable = stable,
 		.pvclock = true,
 		.arch_capabilities_ok = replay_has_msr(MSR_ARCH_CAPABILITIES, &ignored),
 	};

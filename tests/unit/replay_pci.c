@@ -42,8 +42,8 @@ u64 virt_to_phys(const void *)
 #define outw(port, value) port_out(port, value, 2)
 #define outb(port, value) port_out(port, value, 1)
 #define inl(port) replay_config_read(port_function(), port_offset(port), 4)
-#define inw(port) (u16)replay_config_read(port_function(), port_offset(port), 2)
-#define inb(port) (u8)replay_config_read(port_function(), port_offset(port), 1)
+#define inw(port) (u16) replay_config_read(port_function(), port_offset(port), 2)
+#define inb(port) (u8) replay_config_read(port_function(), port_offset(port), 1)
 
 /* False: no ECAM has the address. */
 static bool ecam_function(u64 pa, struct pci_address *a)

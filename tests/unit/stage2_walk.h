@@ -31,8 +31,10 @@ static inline int stage2_lookup(const struct stage2 *s, u64 gpa, struct stage2_m
 			return -ENOENT;
 		if (level == 0 || (level < 3 && e & BIT(7))) {
 			*out = (struct stage2_mapping){
-				.hpa = (e & 0xffffffffff000 & ~(BIT(shift) - 1)) | offset, .leaf = level,
-				.prot = s->fmt->prot(e), .type = s->fmt->type(e),
+				.hpa = (e & 0xffffffffff000 & ~(BIT(shift) - 1)) | offset,
+				.leaf = level,
+				.prot = s->fmt->prot(e),
+				.type = s->fmt->type(e),
 			};
 			return 0;
 		}

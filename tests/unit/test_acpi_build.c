@@ -25,7 +25,10 @@ static u64 rsdp;
 /* No two alike off the diagonal: nothing is symmetric. */
 static const u8 distances[] = { 10, 21, 31, 22, 10, 25, 33, 27, 10 };
 static const struct acpi_guest_memory memory[] = {
-	{ 0, 0xa0000, 0 }, { 0x100000, 0x3ff00000, 0 }, { 0x100000000, 0x40000000, 1 }, { 0x8000000000, 0x80000000, 2 },
+	{ 0, 0xa0000, 0 },
+	{ 0x100000, 0x3ff00000, 0 },
+	{ 0x100000000, 0x40000000, 1 },
+	{ 0x8000000000, 0x80000000, 2 },
 };
 static struct acpi_guest_cpu cpus[CPUS];
 
@@ -34,8 +37,16 @@ static struct acpi_guest input(unsigned nr_cpus, u32 first_id)
 	for (unsigned i = 0; i < nr_cpus; i++)
 		cpus[i] = (struct acpi_guest_cpu){ .apic_id = first_id + i, .node = i % 3 };
 	return (struct acpi_guest){
-		.cpus = cpus, .nr_cpus = nr_cpus, .memory = memory, .nr_memory = ARRAY_SIZE(memory),
-		.nr_nodes = 3, .distances = distances, .uart = true, .ioapic = true, .power = true, .watchdog = true,
+		.cpus = cpus,
+		.nr_cpus = nr_cpus,
+		.memory = memory,
+		.nr_memory = ARRAY_SIZE(memory),
+		.nr_nodes = 3,
+		.distances = distances,
+		.uart = true,
+		.ioapic = true,
+		.power = true,
+		.watchdog = true,
 	};
 }
 
@@ -239,7 +250,12 @@ static void test_srat_cpus(void **)
 		for (unsigned i = 0; i < 5; i++, p += p[1]) {
 			const u8 narrow_entry[16] = { 0, 16, (u8)(i % 3), (u8)(7 + i), 1 };
 			const u8 wide_entry[24] = {
-				2, 24, [4] = (u8)(i % 3), [8] = (u8)(0xfe + i), (u8)(0x12 + (0xfe + i) / 0x100), [12] = 1,
+				2,
+				24,
+				[4] = (u8)(i % 3),
+				[8] = (u8)(0xfe + i),
+				(u8)(0x12 + (0xfe + i) / 0x100),
+				[12] = 1,
 			};
 
 			if (wide)
@@ -300,19 +316,29 @@ static int shell(const char *command)
 static void test_iasl(void **)
 {
 	static const struct acpi_guest_root roots[] = {
-		{ 0x00, 0x00, -1, false }, { 0xaf, 0xb1, 1, false }, { 0xb2, 0xb2, -1, true },
+		{ 0x00, 0x00, -1, false },
+		{ 0xaf, 0xb1, 1, false },
+		{ 0xb2, 0xb2, -1, true },
 	};
 	static const struct acpi_guest_window windows[] = {
-		{ 0x00, true, 0xc040, 0x20 }, { 0x00, false, 0xfebf0000, 0x4000 }, { 0xaf, false, 0x380000000000, 0x400000000 },
+		{ 0x00, true, 0xc040, 0x20 },
+		{ 0x00, false, 0xfebf0000, 0x4000 },
+		{ 0xaf, false, 0x380000000000, 0x400000000 },
 	};
 	static const struct margay_dma_window dma[] = {
-		{ 0x200000, 0x4000000, 0x8000000 }, { 0x180000000, 0x140000000, 0x40000000 },
+		{ 0x200000, 0x4000000, 0x8000000 },
+		{ 0x180000000, 0x140000000, 0x40000000 },
 	};
-	static const struct acpi_guest_intx intx[] = { { 0x00, 3, 0, 8 }, { 0xaf, 0x1f, 3, 23 }, { 0xaf, 0, 1, 9 } };
-	static const struct cstates cstates = { 2, {
-		{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 1, 0 }, 1, 2, 1000 },
-		{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 3, 0x20 }, 2, 133, 250 },
-	} };
+	static const struct acpi_guest_intx intx[] = { { 0x00, 3, 0, 8 },
+						       { 0xaf, 0x1f, 3, 23 },
+						       { 0xaf, 0, 1, 9 } };
+	static const struct cstates cstates = {
+		2,
+		{
+			{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 1, 0 }, 1, 2, 1000 },
+			{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 3, 0x20 }, 2, 133, 250 },
+		}
+	};
 	struct acpi_guest in = input(3, 0);
 	const struct acpi_xsdt *x;
 	const struct acpi_fadt *f;
@@ -344,62 +370,112 @@ static void test_iasl(void **)
 	save(table_at(f->x_dsdt));
 	/* Each table disassembles and compiles again without an error or a warning. */
 	assert_int_equal(shell("for t in *.dat; do iasl -d $t; done >d.log 2>&1"), 0);
-	assert_int_not_equal(shell("grep -iE 'error|warning|invalid|incorrect|unknown|bad' d.log *.dsl >&2"), 0);
-	assert_int_equal(shell("for t in *.dsl; do iasl -we -p again-$t $t || exit 1; done >c.log 2>&1"), 0);
-	assert_int_equal(shell("test $(grep -c ' 0 Errors, 0 Warnings' c.log) = $(ls *.dat | wc -l)"), 0);
+	assert_int_not_equal(
+		shell("grep -iE 'error|warning|invalid|incorrect|unknown|bad' d.log *.dsl >&2"), 0);
+	assert_int_equal(
+		shell("for t in *.dsl; do iasl -we -p again-$t $t || exit 1; done >c.log 2>&1"), 0);
+	assert_int_equal(
+		shell("test $(grep -c ' 0 Errors, 0 Warnings' c.log) = $(ls *.dat | wc -l)"), 0);
 	/* What a reader must find of the console, the power button, the wake pin, and functions that may go: an interrupt each. */
-	assert_int_equal(shell("test $(grep -c 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl) = 4"), 0);
+	assert_int_equal(
+		shell("test $(grep -c 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl) = 4"),
+		0);
 	/* The pin that wakes. */
-	assert_int_equal(shell("grep -A99 'Device (GPO0)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
-		"Name(_HID,\"INT33FC\".*Name(_UID,\"2\").*Memory32Fixed(ReadWrite,0xFEC10000,0x00001000,)'"), 0);
-	assert_int_equal(shell("grep -A99 'Device (GPO0)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000007,'"), 0);
-	assert_int_equal(shell("grep -A99 'Device (GPO0)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
-		"GpioInt(Edge,ActiveHigh,ExclusiveAndWake,PullNone,0x0000,.*GPO0\",0x00,ResourceConsumer,,){0x0000}"
-		".*Method(_E00,0,'"), 0);
-	assert_int_equal(shell("grep -A99 'Device (GED1)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000006,'"), 0);
-	assert_int_equal(shell("grep -A99 'Device (GED1)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
-		"Name(_HID,\"ACPI0013\".*Name(_UID,One).*Method(_EVT,1,NotSerialized){Notify(PCAF,Zero)}'"), 0);
+	assert_int_equal(
+		shell("grep -A99 'Device (GPO0)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		      "Name(_HID,\"INT33FC\".*Name(_UID,\"2\").*Memory32Fixed(ReadWrite,0xFEC10000,0x00001000,)'"),
+		0);
+	assert_int_equal(
+		shell("grep -A99 'Device (GPO0)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000007,'"),
+		0);
+	assert_int_equal(
+		shell("grep -A99 'Device (GPO0)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		      "GpioInt(Edge,ActiveHigh,ExclusiveAndWake,PullNone,0x0000,.*GPO0\",0x00,ResourceConsumer,,){0x0000}"
+		      ".*Method(_E00,0,'"),
+		0);
+	assert_int_equal(
+		shell("grep -A99 'Device (GED1)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000006,'"),
+		0);
+	assert_int_equal(
+		shell("grep -A99 'Device (GED1)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		      "Name(_HID,\"ACPI0013\".*Name(_UID,One).*Method(_EVT,1,NotSerialized){Notify(PCAF,Zero)}'"),
+		0);
 	assert_int_equal(shell("test $(grep -c 'Notify (PC' DSDT.dsl) = 1"), 0);
-	assert_int_equal(shell("grep -A99 'Scope (PCAF)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
-		"Device(VFFB){Name(_ADR,0x001F0003)}}Scope(PCAF){Device(VF01){Name(_ADR,One)}}'"), 0);
-	assert_int_equal(shell("grep -A99 'Device (GED0)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000005,'"), 0);
-	assert_int_equal(shell("grep -q 'EisaId (\"PNP0C0C\")' DSDT.dsl && grep -q '\"ACPI0013\"' DSDT.dsl"), 0);
-	assert_int_equal(shell("grep -A2 'Method (_EVT, 1,' DSDT.dsl | grep -q 'Notify (PWRB, 0x80)'"), 0);
+	assert_int_equal(
+		shell("grep -A99 'Scope (PCAF)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		      "Device(VFFB){Name(_ADR,0x001F0003)}}Scope(PCAF){Device(VF01){Name(_ADR,One)}}'"),
+		0);
+	assert_int_equal(
+		shell("grep -A99 'Device (GED0)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000005,'"),
+		0);
+	assert_int_equal(
+		shell("grep -q 'EisaId (\"PNP0C0C\")' DSDT.dsl && grep -q '\"ACPI0013\"' DSDT.dsl"),
+		0);
+	assert_int_equal(
+		shell("grep -A2 'Method (_EVT, 1,' DSDT.dsl | grep -q 'Notify (PWRB, 0x80)'"), 0);
 	assert_int_equal(shell("grep -q 'EisaId (\"PNP0501\")' DSDT.dsl"), 0);
 	assert_int_equal(shell("grep -q '0x00000004,' DSDT.dsl && grep -q '0x03F8,' DSDT.dsl"), 0);
-	assert_int_equal(shell("grep -A 7 -F 'Name (\\_S5, Package (0x04)' DSDT.dsl | grep -q '0x05'"), 0);
+	assert_int_equal(
+		shell("grep -A 7 -F 'Name (\\_S5, Package (0x04)' DSDT.dsl | grep -q '0x05'"), 0);
 	/* The panic port and the CMOS clock; the watchdog (test_watchdog.c has its registers). */
-	assert_int_equal(shell("grep -A 20 'Device (PEVT)' DSDT.dsl | tr -d ' \n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
-		"Name(_HID,\"QEMU0001\").*IO(Decode16,0x0505,0x0505,0x01,0x01,)'"), 0);
-	assert_int_equal(shell("grep -A 20 'Device (RTC0)' DSDT.dsl | tr -d ' \n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
-		"Name(_HID,EisaId(\"PNP0B00\").*IO(Decode16,0x0070,0x0070,0x01,0x02,)'"), 0);
-	assert_int_equal(shell("test $(grep -c 'Watchdog Action :' WDAT.dsl) = 10 && grep -q 'Enabled : 1' WDAT.dsl"), 0);
+	assert_int_equal(
+		shell("grep -A 20 'Device (PEVT)' DSDT.dsl | tr -d ' \n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
+		      "Name(_HID,\"QEMU0001\").*IO(Decode16,0x0505,0x0505,0x01,0x01,)'"),
+		0);
+	assert_int_equal(
+		shell("grep -A 20 'Device (RTC0)' DSDT.dsl | tr -d ' \n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
+		      "Name(_HID,EisaId(\"PNP0B00\").*IO(Decode16,0x0070,0x0070,0x01,0x02,)'"),
+		0);
+	assert_int_equal(
+		shell("test $(grep -c 'Watchdog Action :' WDAT.dsl) = 10 && grep -q 'Enabled : 1' WDAT.dsl"),
+		0);
 	/* The processors, with the MADT's UIDs, and their C-states. */
 	assert_int_equal(shell("test $(grep -c 'Name (_HID, \"ACPI0007\"' DSDT.dsl) = 3"), 0);
-	assert_int_equal(shell("grep -A 60 'Device (C002)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
-		"Name(_UID,0x02)Name(_CST,Package(0x03){0x02,Package(0x04){ResourceTemplate(){"
-		"Register(FFixedHW,0x01,0x02,0x0000000000000000,0x01,)},0x01,0x00000002,0x000003E8},"
-		"Package(0x04){ResourceTemplate(){"
-		"Register(FFixedHW,0x01,0x02,0x0000000000000020,0x03,)},0x02,0x00000085,0x000000FA}}'"), 0);
+	assert_int_equal(
+		shell("grep -A 60 'Device (C002)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		      "Name(_UID,0x02)Name(_CST,Package(0x03){0x02,Package(0x04){ResourceTemplate(){"
+		      "Register(FFixedHW,0x01,0x02,0x0000000000000000,0x01,)},0x01,0x00000002,0x000003E8},"
+		      "Package(0x04){ResourceTemplate(){"
+		      "Register(FFixedHW,0x01,0x02,0x0000000000000020,0x03,)},0x02,0x00000085,0x000000FA}}'"),
+		0);
 	/* The PCI roots: which bus, what they pass on, and who claims the ECAM. */
 	assert_int_equal(shell("test $(grep -c 'EisaId (\"PNP0A08\")' DSDT.dsl) = 3"), 0);
-	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_BBN, 0xAF)'"), 0);
+	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_BBN, 0xAF)'"),
+			 0);
 	assert_int_equal(shell("test $(grep -c 'Name (_PXM' DSDT.dsl) = 1"), 0);
-	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_PXM, One)'"), 0);
-	assert_int_equal(shell("grep -A 80 'Device (PCAF)' DSDT.dsl | grep -A 20 'Name (_PRT, Package (0x02)' | tr -d ' \n,' | "
-			       "grep -q '0x001FFFFF0x03Zero0x17}Package(0x04){0xFFFFOneZero0x09}'"), 0);
-	assert_int_equal(shell("grep -A 6 'WordBusNumber (ResourceProducer, MinFixed, MaxFixed' DSDT.dsl | grep -A1 '0x00AF,' | "
-			       "grep -q '0x00B1,'"), 0);
-	assert_int_equal(shell("grep -A 6 'QWordIO (ResourceProducer' DSDT.dsl | grep -q '0x000000000000C05F,'"), 0);
-	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceProducer' DSDT.dsl | grep -q '0x00003803FFFFFFFF,'"), 0);
-	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceConsumer' DSDT.dsl | grep -q '0x00000000BFFFFFFF,'"), 0);
+	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_PXM, One)'"),
+			 0);
+	assert_int_equal(
+		shell("grep -A 80 'Device (PCAF)' DSDT.dsl | grep -A 20 'Name (_PRT, Package (0x02)' | tr -d ' \n,' | "
+		      "grep -q '0x001FFFFF0x03Zero0x17}Package(0x04){0xFFFFOneZero0x09}'"),
+		0);
+	assert_int_equal(
+		shell("grep -A 6 'WordBusNumber (ResourceProducer, MinFixed, MaxFixed' DSDT.dsl | grep -A1 '0x00AF,' | "
+		      "grep -q '0x00B1,'"),
+		0);
+	assert_int_equal(
+		shell("grep -A 6 'QWordIO (ResourceProducer' DSDT.dsl | grep -q '0x000000000000C05F,'"),
+		0);
+	assert_int_equal(
+		shell("grep -A 6 'QWordMemory (ResourceProducer' DSDT.dsl | grep -q '0x00003803FFFFFFFF,'"),
+		0);
+	assert_int_equal(
+		shell("grep -A 6 'QWordMemory (ResourceConsumer' DSDT.dsl | grep -q '0x00000000BFFFFFFF,'"),
+		0);
 	/* Windows of both roots of real functions: bus addresses, and what to add to get the CPU's, modulo 2^64. */
 	assert_int_equal(shell("test $(grep -c 'Name (_DMA, ResourceTemplate' DSDT.dsl) = 2"), 0);
-	assert_int_equal(shell("grep -A 30 'Name (_DMA' DSDT.dsl | tr -d ' \\n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
-		"0x0000000004000000,0x000000000BFFFFFF,0xFFFFFFFFFC200000,0x0000000008000000,'"), 0);
-	assert_int_equal(shell("grep -A 30 'Name (_DMA' DSDT.dsl | grep -q '0x0000000040000000, *// Translation Offset'"), 0);
-	assert_int_equal(shell("grep -A 3 'Method (_OSC, 4' DSDT.dsl | grep -q 'Return (Arg3)'"), 0);
-	assert_int_equal(shell("grep -q 'Base Address : 00000000B0000000' MCFG.dsl && grep -q 'End Bus Number : FF' MCFG.dsl"), 0);
+	assert_int_equal(
+		shell("grep -A 30 'Name (_DMA' DSDT.dsl | tr -d ' \\n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
+		      "0x0000000004000000,0x000000000BFFFFFF,0xFFFFFFFFFC200000,0x0000000008000000,'"),
+		0);
+	assert_int_equal(
+		shell("grep -A 30 'Name (_DMA' DSDT.dsl | grep -q '0x0000000040000000, *// Translation Offset'"),
+		0);
+	assert_int_equal(shell("grep -A 3 'Method (_OSC, 4' DSDT.dsl | grep -q 'Return (Arg3)'"),
+			 0);
+	assert_int_equal(
+		shell("grep -q 'Base Address : 00000000B0000000' MCFG.dsl && grep -q 'End Bus Number : FF' MCFG.dsl"),
+		0);
 	assert_int_equal(shell("rm -rf ../$(basename $PWD)"), 0);
 }
 

@@ -109,8 +109,10 @@ static void test_madt(void **)
 	assert_int_equal(m.nmi[0].flags, 5);
 	assert_true(!m.nmi[1].all && m.nmi[1].uid == 7);
 	/* The first is all CPUs', the second of the one with UID 7. */
-	assert_true(madt_nmi_is_of(&m, 0, 0) && madt_nmi_is_of(&m, 0, 2) && madt_nmi_is_of(&m, 0, 0x12345));
-	assert_true(!madt_nmi_is_of(&m, 1, 0) && !madt_nmi_is_of(&m, 1, 2) && madt_nmi_is_of(&m, 1, 0x12345));
+	assert_true(madt_nmi_is_of(&m, 0, 0) && madt_nmi_is_of(&m, 0, 2) &&
+		    madt_nmi_is_of(&m, 0, 0x12345));
+	assert_true(!madt_nmi_is_of(&m, 1, 0) && !madt_nmi_is_of(&m, 1, 2) &&
+		    madt_nmi_is_of(&m, 1, 0x12345));
 	/* Of a CPU that the table does not name nothing is known. */
 	assert_false(madt_nmi_is_of(&m, 0, 1));
 }
@@ -119,10 +121,8 @@ static void test_madt_bad(void **)
 {
 	static const u8 bad[][3] = {
 		{ 0, 0, 0 },  /* length 0: a loop */
-		{ 0, 1, 0 },
-		{ 0, 7, 0 },  /* too short for its kind */
-		{ 9, 8, 0 },
-		{ 1, 200, 0 }, /* past the end */
+		{ 0, 1, 0 }, { 0, 7, 0 },  /* too short for its kind */
+		{ 9, 8, 0 }, { 1, 200, 0 }, /* past the end */
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -135,7 +135,8 @@ static void test_madt_bad(void **)
 		assert_non_null(READ(madt_read, &m));
 	}
 	/* One byte less than its kind has: type, size. */
-	static const u8 kinds[][2] = { { 0, 8 }, { 1, 12 }, { 2, 10 }, { 4, 6 }, { 5, 12 }, { 9, 16 }, { 10, 12 } };
+	static const u8 kinds[][2] = { { 0, 8 },  { 1, 12 }, { 2, 10 }, { 4, 6 },
+				       { 5, 12 }, { 9, 16 }, { 10, 12 } };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
 		begin_madt();
@@ -201,7 +202,8 @@ static void test_madt_nmis(void **)
 	finish();
 	assert_null(READ(madt_read, &m));
 	assert_true(m.nr_nmis == 301 && !m.dropped_nmis);
-	assert_true(madt_nmi_is_of(&m, 199, 199) && !madt_nmi_is_of(&m, 199, 198) && madt_nmi_is_of(&m, 299, 99));
+	assert_true(madt_nmi_is_of(&m, 199, 199) && !madt_nmi_is_of(&m, 199, 198) &&
+		    madt_nmi_is_of(&m, 299, 99));
 	assert_true(m.nmi[299].lint == 0 && m.nmi[300].uid == 100 && m.nmi[300].flags == 5);
 	begin_madt();
 	lapic(0, 0, 1);
@@ -366,11 +368,9 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_madt),
-		cmocka_unit_test(test_madt_bad),
+		cmocka_unit_test(test_madt),      cmocka_unit_test(test_madt_bad),
 		cmocka_unit_test(test_madt_many), cmocka_unit_test(test_madt_nmis),
-		cmocka_unit_test(test_srat),
-		cmocka_unit_test(test_slit),
+		cmocka_unit_test(test_srat),      cmocka_unit_test(test_slit),
 		cmocka_unit_test(test_hostile),
 	};
 

@@ -110,12 +110,13 @@ static void test_dmar(void **)
 	assert_int_equal(d.address_width, 46);
 	assert_int_equal(d.flags, 1);
 	assert_int_equal(d.nr_units, 3);
-	unit_is(0, &(struct dmar_unit){ ACPI_DMAR_DRHD, .flags = 1, .segment = 2, .base = 0xfed90000, .nr_scopes = 1,
-					.domain = 4 });
-	unit_is(1, &(struct dmar_unit){ ACPI_DMAR_RMRR, .segment = 7, .base = 0x7f000000, .limit = 0x7f0fffff, .first_scope = 1,
-					.nr_scopes = 1, .domain = ~0u });
-	unit_is(2, &(struct dmar_unit){ ACPI_DMAR_SATC, .flags = 1, .segment = 9, .first_scope = 2, .nr_scopes = 1,
+	unit_is(0, &(struct dmar_unit){ ACPI_DMAR_DRHD, .flags = 1, .segment = 2,
+					.base = 0xfed90000, .nr_scopes = 1, .domain = 4 });
+	unit_is(1, &(struct dmar_unit){ ACPI_DMAR_RMRR, .segment = 7, .base = 0x7f000000,
+					.limit = 0x7f0fffff, .first_scope = 1, .nr_scopes = 1,
 					.domain = ~0u });
+	unit_is(2, &(struct dmar_unit){ ACPI_DMAR_SATC, .flags = 1, .segment = 9, .first_scope = 2,
+					.nr_scopes = 1, .domain = ~0u });
 	assert_int_equal(d.nr_scopes, 3);
 	assert_int_equal(d.lost, 0);
 	assert_int_equal(d.scope[2].path[0].device, 1);
@@ -174,8 +175,10 @@ static void test_dmar_large(void **)
 	assert_int_equal(d.lost, 2);
 	assert_int_equal(d.nr_units, 64 + 4);
 	assert_int_equal(d.nr_scopes, 511);
-	assert_true(d.unit[11].base == 0xd000b000 && d.unit[12].base == 0xd000d000 && d.unit[12].domain == 1);
-	assert_true(d.unit[63].type == ACPI_DMAR_DRHD && d.unit[63].base == 0xd0040000 && d.unit[63].domain == 8);
+	assert_true(d.unit[11].base == 0xd000b000 && d.unit[12].base == 0xd000d000 &&
+		    d.unit[12].domain == 1);
+	assert_true(d.unit[63].type == ACPI_DMAR_DRHD && d.unit[63].base == 0xd0040000 &&
+		    d.unit[63].domain == 8);
 	assert_true(d.unit[64].type == ACPI_DMAR_RMRR);
 	/* A unit among the rest may not have a number that none has. */
 	begin_dmar();
@@ -221,10 +224,14 @@ static void test_dmar_bad(void **)
 		const char *reason;
 	} scopes[] = {
 		{ 5, 8, "a device scope is cut" },
-		{ 30, 0, "a device scope's length is wrong" }, { 30, 5, "a device scope's length is wrong" },
-		{ 30, 6, "a device scope's length is wrong" }, { 30, 7, "a device scope's length is wrong" },
-		{ 30, 9, "a device scope's path is longer than 8" }, { 30, 24, "a device scope's path is longer than 8" },
-		{ 30, 255, "a device scope's length is wrong" }, { 8, 10, "a device scope's length is wrong" },
+		{ 30, 0, "a device scope's length is wrong" },
+		{ 30, 5, "a device scope's length is wrong" },
+		{ 30, 6, "a device scope's length is wrong" },
+		{ 30, 7, "a device scope's length is wrong" },
+		{ 30, 9, "a device scope's path is longer than 8" },
+		{ 30, 24, "a device scope's path is longer than 8" },
+		{ 30, 255, "a device scope's length is wrong" },
+		{ 8, 10, "a device scope's length is wrong" },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(scopes); i++) {
@@ -370,7 +377,8 @@ static void rest(unsigned a, unsigned id, unsigned b)
 
 static void scope_is(unsigned i, u16 type, u16 first, u16 last, u8 settings)
 {
-	assert_true(d.scope[i].type == type && d.scope[i].first == first && d.scope[i].last == last);
+	assert_true(d.scope[i].type == type && d.scope[i].first == first &&
+		    d.scope[i].last == last);
 	assert_int_equal(d.scope[i].settings, settings);
 }
 
@@ -426,13 +434,19 @@ static void test_units(void **)
 	assert_int_equal(iv.nr_iommus, 2);
 	assert_null(ivrs_units(&iv, buf, &d));
 	assert_true(d.flags == ACPI_DMAR_INTR_REMAP && d.nr_units == 3 && d.nr_scopes == 9);
-	unit_is(0, &(struct dmar_unit){ .domain = ~0u, .segment = 1, .base = 0xfeb80000, .nr_scopes = 2 });
+	unit_is(0, &(struct dmar_unit){
+			   .domain = ~0u, .segment = 1, .base = 0xfeb80000, .nr_scopes = 2 });
 	assert_true(d.unit[0].function == 2 && d.unit[0].hints == 0x30);
 	scope_is(0, DMAR_SCOPE_RANGE, 0x100, 0x100, 0);
 	scope_is(1, DMAR_SCOPE_IOAPIC, 0x1400, 0x1400, 0);
-	assert_true(d.scope[1].enumeration_id == 33 && d.scope[1].start_bus == 0x14 && d.scope[1].depth == 1 &&
-		    !d.scope[1].path[0].device && !d.scope[1].path[0].function);
-	unit_is(1, &(struct dmar_unit){ .domain = ~0u, .flags = 1, .segment = 1, .base = 0xfeb80000, .first_scope = 2,
+	assert_true(d.scope[1].enumeration_id == 33 && d.scope[1].start_bus == 0x14 &&
+		    d.scope[1].depth == 1 && !d.scope[1].path[0].device &&
+		    !d.scope[1].path[0].function);
+	unit_is(1, &(struct dmar_unit){ .domain = ~0u,
+					.flags = 1,
+					.segment = 1,
+					.base = 0xfeb80000,
+					.first_scope = 2,
 					.nr_scopes = 6 });
 	scope_is(2, DMAR_SCOPE_RANGE, 8, 0xfffe, 0);
 	scope_is(3, DMAR_SCOPE_ALIAS, 0x300, 0x3ff, 0);
@@ -440,8 +454,12 @@ static void test_units(void **)
 	scope_is(5, DMAR_SCOPE_RANGE, 0x502, 0x502, 0);
 	scope_is(6, DMAR_SCOPE_HPET, 0xa0, 0xa0, 0);
 	scope_is(7, DMAR_SCOPE_RANGE, 0x600, 0x600, 0);
-	unit_is(2, &(struct dmar_unit){ .type = ACPI_DMAR_RMRR, .segment = 1, .base = 0x7e000000, .limit = 0x7e00ffff,
-					.first_scope = 8, .nr_scopes = 1 });
+	unit_is(2, &(struct dmar_unit){ .type = ACPI_DMAR_RMRR,
+					.segment = 1,
+					.base = 0x7e000000,
+					.limit = 0x7e00ffff,
+					.first_scope = 8,
+					.nr_scopes = 1 });
 	scope_is(8, DMAR_SCOPE_RANGE, 0x100, 0x100, 0);
 	/* More than there is room for. */
 	iv.nr_memory = 127;
@@ -464,9 +482,10 @@ static void test_units(void **)
 static void test_settings_of_fch(void **)
 {
 	static const u8 h8dgu[] = {
-		2, 0x88, 0, 0, 3, 0x90, 0, 0, 4, 0x92, 0, 0, 2, 0xa0, 0, 0xd7, 2, 0xa3, 0, 0,
-		67, 0, 1, 0, 0, 0xa4, 0, 0, 4, 0xff, 1, 0, 2, 0xa5, 0, 0,
-		72, 0, 0, 0xd7, 0, 0xa0, 0, 1, 72, 0, 0, 0xd7, 0, 0xa0, 0, 2, 72, 0, 0, 0, 1, 1, 1, 1,
+		2,    0x88, 0,    0,    3,    0x90, 0,  0,  4, 0x92, 0,    0,    2, 0xa0, 0,
+		0xd7, 2,    0xa3, 0,    0,    67,   0,  1,  0, 0,    0xa4, 0,    0, 4,    0xff,
+		1,    0,    2,    0xa5, 0,    0,    72, 0,  0, 0xd7, 0,    0xa0, 0, 1,    72,
+		0,    0,    0xd7, 0,    0xa0, 0,    2,  72, 0, 0,    0,    1,    1, 1,    1,
 	};
 
 	begin_ivrs();
@@ -478,7 +497,8 @@ static void test_settings_of_fch(void **)
 	assert_null(ivrs_units(&iv, buf, &d));
 	assert_int_equal(d.nr_scopes, 9);
 	for (unsigned i = 0; i < d.nr_scopes; i++)
-		assert_int_equal(d.scope[i].settings, d.scope[i].first == 0xa0 && d.scope[i].last == 0xa0 ? 0xd7 : 0);
+		assert_int_equal(d.scope[i].settings,
+				 d.scope[i].first == 0xa0 && d.scope[i].last == 0xa0 ? 0xd7 : 0);
 	scope_is(2, DMAR_SCOPE_RANGE, 0xa0, 0xa0, 0xd7);
 	scope_is(6, DMAR_SCOPE_IOAPIC, 0xa0, 0xa0, 0xd7);
 	scope_is(7, DMAR_SCOPE_HPET, 0xa0, 0xa0, 0xd7);
@@ -544,11 +564,13 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dmar), cmocka_unit_test(test_dmar_large),
+		cmocka_unit_test(test_dmar),
+		cmocka_unit_test(test_dmar_large),
 		cmocka_unit_test(test_dmar_bad),
 		cmocka_unit_test(test_ivrs),
 		cmocka_unit_test(test_ivrs_bad),
-		cmocka_unit_test(test_settings), cmocka_unit_test(test_settings_of_fch),
+		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_settings_of_fch),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_hostile),
 	};

@@ -22,10 +22,13 @@ static void test_roots(void **)
 	RAW(a, 0x5b, 0x81, 0x0b, 'D', 'B', 'G', '_', 0x01, 'D', 'B', 'G', 'B', 0x08);
 	RAW(a, 0x5b, 0x01, 'M', 'T', 'X', '_', 0x00, 0x5b, 0x02, 'E', 'V', 'T', '_', 0xa3);
 	/* Method (FOO, 1) { _HID and a root's ID, which nothing declares } */
-	RAW(a, 0x14, 0x10, 'F', 'O', 'O', '_', 0x01, 0x08, '_', 'H', 'I', 'D', 0x0c, 0x41, 0xd0, 0x0a, 0x08);
+	RAW(a, 0x14, 0x10, 'F', 'O', 'O', '_', 0x01, 0x08, '_', 'H', 'I', 'D', 0x0c, 0x41, 0xd0,
+	    0x0a, 0x08);
 	/* Name (BUF, Buffer (2) {}), CreateByteField (BUF, 0, BYT), External (X, Device), Alias (A, B) */
-	RAW(a, 0x08, 'B', 'U', 'F', '_', 0x11, 0x05, 0x0a, 0x02, 0x00, 0x00, 0x8c, 'B', 'U', 'F', '_', 0x00, 'B', 'Y', 'T', '_');
-	RAW(a, 0x15, 0x5c, '_', 'X', '_', '_', 0x06, 0x00, 0x06, 'B', 'U', 'F', '_', 'B', 'U', 'G', '_');
+	RAW(a, 0x08, 'B', 'U', 'F', '_', 0x11, 0x05, 0x0a, 0x02, 0x00, 0x00, 0x8c, 'B', 'U', 'F',
+	    '_', 0x00, 'B', 'Y', 'T', '_');
+	RAW(a, 0x15, 0x5c, '_', 'X', '_', '_', 0x06, 0x00, 0x06, 'B', 'U', 'F', '_', 'B', 'U', 'G',
+	    '_');
 	begin_root(a, "PCI0", "PNP0A08");
 	aml_name_eisaid(a, "_CID", "PNP0A03");
 	end_root(a);
@@ -35,8 +38,9 @@ static void test_roots(void **)
 	begin_root(&out[1], "PC80", "PNP0A03");
 	end_root(&out[1]);
 	/* Scope (\_SB.PC80) { Name (_BBN, 0x80) Name (_SEG, 2) Name (_PXM, 1) } */
-	RAW(&out[1], 0x10, 0x1f, 0x5c, 0x2e, '_', 'S', 'B', '_', 'P', 'C', '8', '0', 0x08, '_', 'B', 'B', 'N', 0x0a, 0x80,
-	    0x08, '_', 'S', 'E', 'G', 0x0a, 0x02, 0x08, '_', 'P', 'X', 'M', 0x01);
+	RAW(&out[1], 0x10, 0x1f, 0x5c, 0x2e, '_', 'S', 'B', '_', 'P', 'C', '8', '0', 0x08, '_', 'B',
+	    'B', 'N', 0x0a, 0x80, 0x08, '_', 'S', 'E', 'G', 0x0a, 0x02, 0x08, '_', 'P', 'X', 'M',
+	    0x01);
 	assert_int_equal(read_all(), 2);
 	assert_int_equal(root[0].segment, 0);
 	assert_int_equal(root[0].bus, 0);
@@ -57,7 +61,8 @@ static unsigned read_crs(const u8 *bytes, size_t n)
 	aml_init(a, text[0], ROOM);
 	begin_root(a, "PCI0", "PNP0A08");
 	/* Name (_CRS, Buffer (n) { ... }): a PkgLength of two bytes, which counts itself, and a WordConst. */
-	RAW(a, 0x08, '_', 'C', 'R', 'S', 0x11, (u8)(0x40 | ((n + 5) & 0xf)), (u8)((n + 5) >> 4), 0x0b, (u8)n, (u8)(n >> 8));
+	RAW(a, 0x08, '_', 'C', 'R', 'S', 0x11, (u8)(0x40 | ((n + 5) & 0xf)), (u8)((n + 5) >> 4),
+	    0x0b, (u8)n, (u8)(n >> 8));
 	raw(a, bytes, n);
 	end_root(a);
 	assert_int_equal(read_all(), 1);
@@ -69,9 +74,12 @@ static unsigned read_crs(const u8 *bytes, size_t n)
 #define W(v) (u8)(v), (u8)((v) >> 8)
 #define D(v) W(v), W((v) >> 16)
 #define Q(v) D(v), D((u64)(v) >> 32)
-#define WORD_SPACE(type, min, max, trans, len) 0x88, 0x0d, 0, type, 0x0c, 0, W(0), W(min), W(max), W(trans), W(len)
-#define DWORD_SPACE(type, min, max, trans, len) 0x87, 0x17, 0, type, 0x0c, 0, D(0), D(min), D(max), D(trans), D(len)
-#define QWORD_SPACE(type, min, max, trans, len) 0x8a, 0x2b, 0, type, 0x0c, 0, Q(0), Q(min), Q(max), Q(trans), Q(len)
+#define WORD_SPACE(type, min, max, trans, len) \
+	0x88, 0x0d, 0, type, 0x0c, 0, W(0), W(min), W(max), W(trans), W(len)
+#define DWORD_SPACE(type, min, max, trans, len) \
+	0x87, 0x17, 0, type, 0x0c, 0, D(0), D(min), D(max), D(trans), D(len)
+#define QWORD_SPACE(type, min, max, trans, len) \
+	0x8a, 0x2b, 0, type, 0x0c, 0, Q(0), Q(min), Q(max), Q(trans), Q(len)
 #define EXTENDED_SPACE(type, min, max, trans, len) \
 	0x8b, 0x35, 0, type, 0x0c, 0, 1, 0, Q(0), Q(min), Q(max), Q(trans), Q(len), Q(0)
 #define END 0x79, 0x00
@@ -80,9 +88,12 @@ static unsigned read_crs(const u8 *bytes, size_t n)
 
 static void test_windows(void **)
 {
-	assert_int_equal(CRS(WORD_SPACE(2, 0, 0x7f, 0, 0x80), PORTS_CF8, WORD_SPACE(1, 0, 0xcf7, 0, 0xcf8),
-			     DWORD_SPACE(1, 0xd00, 0xffff, 0, 0xf300), DWORD_SPACE(0, 0xc0000000u, 0xfebfffffu, 0, 0x3ec00000),
-			     QWORD_SPACE(0, 0x800000000, 0xfffffffff, 0, 0x800000000), END), 5);
+	assert_int_equal(CRS(WORD_SPACE(2, 0, 0x7f, 0, 0x80), PORTS_CF8,
+			     WORD_SPACE(1, 0, 0xcf7, 0, 0xcf8),
+			     DWORD_SPACE(1, 0xd00, 0xffff, 0, 0xf300),
+			     DWORD_SPACE(0, 0xc0000000u, 0xfebfffffu, 0, 0x3ec00000),
+			     QWORD_SPACE(0, 0x800000000, 0xfffffffff, 0, 0x800000000), END),
+			 5);
 	assert_int_equal(root[0].window[0].type, AML_WINDOW_BUS);
 	assert_int_equal(root[0].window[0].last, 0x7f);
 	assert_true(aml_pci_reaches(&root[0], false, 0xc0000000, 0xc0000fff));
@@ -95,10 +106,12 @@ static void test_windows(void **)
 	assert_true(aml_pci_reaches(&root[0], true, 0xd00, 0xd0f));
 	assert_false(aml_pci_reaches(&root[0], true, 0xcf0, 0xcff));
 	/* An address on the bus that the CPU has elsewhere. */
-	assert_int_equal(CRS(QWORD_SPACE(0, 0x80000000u, 0x8fffffffu, 0x1000000000, 0x10000000), END), 1);
+	assert_int_equal(
+		CRS(QWORD_SPACE(0, 0x80000000u, 0x8fffffffu, 0x1000000000, 0x10000000), END), 1);
 	assert_true(aml_pci_reaches(&root[0], false, 0x1080000000, 0x1080000fff));
 	assert_false(aml_pci_reaches(&root[0], false, 0x80000000, 0x80000fff));
-	assert_int_equal(CRS(EXTENDED_SPACE(0, 0x4000000000, 0x7fffffffff, 0, 0x4000000000), END), 1);
+	assert_int_equal(CRS(EXTENDED_SPACE(0, 0x4000000000, 0x7fffffffff, 0, 0x4000000000), END),
+			 1);
 	assert_false(aml_pci_reaches(&root[0], false, 0x3ffffff000, 0x4000000fff));
 	/* Of ports this root says nothing. */
 	assert_true(aml_pci_reaches(&root[0], true, 0xd00, 0xd0f));
@@ -112,7 +125,9 @@ static void test_unknown_windows(void **)
 	assert_int_equal(CRS(END), 0);
 	/* Without addresses, upside down, of a vendor's type; the last one is right. */
 	assert_int_equal(CRS(DWORD_SPACE(0, 0, 0, 0, 0), DWORD_SPACE(0, 0x2000, 0x1fff, 0, 1),
-			     DWORD_SPACE(192, 0, 0xfff, 0, 0x1000), DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), END), 1);
+			     DWORD_SPACE(192, 0, 0xfff, 0, 0x1000),
+			     DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), END),
+			 1);
 	/* Cut off: nothing of it counts. */
 	assert_int_equal(CRS(DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), 0x87, 0x17, 0, 0, 0x0c), 0);
 	assert_int_equal(CRS(DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), 0x87, 0x17), 0);
@@ -130,7 +145,8 @@ static void test_unknown_windows(void **)
 	/* By a method that makes it up. */
 	aml_init(&out[0], text[0], ROOM);
 	begin_root(&out[0], "PCI0", "PNP0A08");
-	RAW(&out[0], 0x14, 0x0f, '_', 'C', 'R', 'S', 0x00, 0x70, 0x0a, 0x01, 0x60, 0xa4, 'R', 'E', 'S', '_');
+	RAW(&out[0], 0x14, 0x0f, '_', 'C', 'R', 'S', 0x00, 0x70, 0x0a, 0x01, 0x60, 0xa4, 'R', 'E',
+	    'S', '_');
 	end_root(&out[0]);
 	assert_int_equal(read_all(), 1);
 	assert_int_equal(root[0].nr_windows, 0);
@@ -147,7 +163,8 @@ static void too_many_roots(void **)
 		begin_root(&out[0], name, "PNP0A08");
 		/* Method (_BBN) { Return (FOO (1)) } */
 		if (i == 1)
-			RAW(&out[0], 0x14, 0x0d, '_', 'B', 'B', 'N', 0x00, 0xa4, 'F', 'O', 'O', '_', 0x01, 0xa3);
+			RAW(&out[0], 0x14, 0x0d, '_', 'B', 'B', 'N', 0x00, 0xa4, 'F', 'O', 'O', '_',
+			    0x01, 0xa3);
 		else
 			aml_name_integer(&out[0], "_BBN", i);
 		end_root(&out[0]);
@@ -161,7 +178,9 @@ static void too_many_roots(void **)
 
 static void test_plain_table(void **)
 {
-	static const u64 entry[][4] = { { 0x3ffff, 0, 0, 19 }, { 0x3ffff, 1, 0, 20 }, { 0x1fffff, 3, 0, 47 } };
+	static const u64 entry[][4] = { { 0x3ffff, 0, 0, 19 },
+					{ 0x3ffff, 1, 0, 20 },
+					{ 0x1fffff, 3, 0, 47 } };
 	struct aml *a = &out[0];
 	u32 gsi;
 	bool low;
@@ -255,13 +274,16 @@ static void test_links_by_paths(void **)
 	aml_device(a, "ISA_");
 	aml_device(a, "LNKC");
 	/* Interrupt (Level, ActiveLow, Shared) { 0x11 } */
-	RAW(a, 0x08, '_', 'C', 'R', 'S', 0x11, 0x0e, 0x0a, 0x0b, 0x89, 0x06, 0x00, 0x0d, 0x01, 0x11, 0x00, 0x00, 0x00, 0x79, 0x00);
+	RAW(a, 0x08, '_', 'C', 'R', 'S', 0x11, 0x0e, 0x0a, 0x0b, 0x89, 0x06, 0x00, 0x0d, 0x01, 0x11,
+	    0x00, 0x00, 0x00, 0x79, 0x00);
 	aml_end(a);
 	aml_end(a);
 	/* Name (_PRT, Package (2) { Package (4) { 0x6ffff, 0, ISA.LNKC, 0 }, Package (4) { 0x6ffff, 1, ISA.LNKC, 0 } }) */
 	RAW(a, 0x08, '_', 'P', 'R', 'T', 0x12, 0x2b, 0x02);
-	RAW(a, 0x12, 0x13, 0x04, 0x0c, W(0xffff), W(6), 0x0a, 0, 0x2e, 'I', 'S', 'A', '_', 'L', 'N', 'K', 'C', 0x00);
-	RAW(a, 0x12, 0x14, 0x04, 0x0c, W(0xffff), W(6), 0x0a, 1, 0x2f, 2, 'I', 'S', 'A', '_', 'L', 'N', 'K', 'C', 0x00);
+	RAW(a, 0x12, 0x13, 0x04, 0x0c, W(0xffff), W(6), 0x0a, 0, 0x2e, 'I', 'S', 'A', '_', 'L', 'N',
+	    'K', 'C', 0x00);
+	RAW(a, 0x12, 0x14, 0x04, 0x0c, W(0xffff), W(6), 0x0a, 1, 0x2f, 2, 'I', 'S', 'A', '_', 'L',
+	    'N', 'K', 'C', 0x00);
 	end_root(a);
 	assert_int_equal(read_all(), 1);
 	for (u8 pin = 0; pin < 2; pin++) {
@@ -285,7 +307,8 @@ static unsigned two_roots(const u8 *status, size_t n)
 
 static void test_status(void **)
 {
-	static const u8 there[] = { 0x08, '_', 'S', 'T', 'A', 0x0a, 0x0f }, absent[] = { 0x08, '_', 'S', 'T', 'A', 0x0a, 0x0e };
+	static const u8 there[] = { 0x08, '_', 'S', 'T', 'A', 0x0a, 0x0f },
+			absent[] = { 0x08, '_', 'S', 'T', 'A', 0x0a, 0x0e };
 	static const u8 method[] = { 0x14, 0x08, '_', 'S', 'T', 'A', 0x00, 0xa4, 0x00 };
 	static const u8 run[] = { 0x14, 0x0b, '_', 'S', 'T', 'A', 0x00, 0xa4, 'X', 'Y', 'Z', '_' };
 	static const u8 elsewhere[] = { 0x08, '_', 'B', 'B', 'N', 0x0a, 0x40 };

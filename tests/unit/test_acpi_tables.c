@@ -176,10 +176,10 @@ static void test_fadt(void **)
 	begin("FACP", 1);
 	zeros(116 - 36);
 	set32(40, 0x1fff0000); /* DSDT */
-	set32(48, 0xb2);       /* SMI_CMD */
-	buf[52] = 0xf1;        /* ACPI_ENABLE */
-	set32(64, 0xb004);     /* PM1a_CNT_BLK */
-	set32(76, 0xb008);     /* PM_TMR_BLK */
+	set32(48, 0xb2); /* SMI_CMD */
+	buf[52] = 0xf1; /* ACPI_ENABLE */
+	set32(64, 0xb004); /* PM1a_CNT_BLK */
+	set32(76, 0xb008); /* PM_TMR_BLK */
 	buf[89] = 2;
 	buf[91] = 4;
 	buf[108] = 0x32;
@@ -264,12 +264,9 @@ static void test_hpet(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_header),
-		cmocka_unit_test(test_rsdp),
-		cmocka_unit_test(test_rsdp_scan),
-		cmocka_unit_test(test_xsdt),
-		cmocka_unit_test(test_mcfg),
-		cmocka_unit_test(test_fadt),
+		cmocka_unit_test(test_header),    cmocka_unit_test(test_rsdp),
+		cmocka_unit_test(test_rsdp_scan), cmocka_unit_test(test_xsdt),
+		cmocka_unit_test(test_mcfg),      cmocka_unit_test(test_fadt),
 		cmocka_unit_test(test_hpet),
 	};
 

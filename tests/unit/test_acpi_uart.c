@@ -16,8 +16,8 @@
 static struct acpi_uart u;
 
 /* All 80 bytes. */
-static void spcr(unsigned interface, unsigned space, unsigned width, unsigned access, u64 address, unsigned how, unsigned irq,
-		 u32 gsi, unsigned baud)
+static void spcr(unsigned interface, unsigned space, unsigned width, unsigned access, u64 address,
+		 unsigned how, unsigned irq, u32 gsi, unsigned baud)
 {
 	begin("SPCR", 2);
 	put(interface, 4);
@@ -153,8 +153,10 @@ static void resources(const u8 *bytes, unsigned n)
 /* As QEMU has them: io, irq; a UID and _STA. */
 static void com(const char *seg, unsigned port, unsigned irq, unsigned status)
 {
-	const u8 bytes[] = { 0x47, 1, (u8)port, (u8)(port >> 8), (u8)port, (u8)(port >> 8), 0, 8, 0x22, (u8)(1u << irq),
-			     (u8)(1u << irq >> 8) };
+	const u8 bytes[] = {
+		0x47, 1,    (u8)port,        (u8)(port >> 8),     (u8)port, (u8)(port >> 8), 0,
+		8,    0x22, (u8)(1u << irq), (u8)(1u << irq >> 8)
+	};
 	size_t at;
 
 	device(seg);
@@ -193,7 +195,7 @@ static void test_dsdt(void **)
 	resources((const u8[]){ 0x47, 1, 0x80, 0, 0x80, 0, 0, 8 }, 8);
 	com("COM1", 0x3f8, 7, 0xf);
 	com("COM3", 0x3e8, 4, 0xd); /* not shown, but there */
-	com("COM4", 0x2e8, 3, 8);   /* not there */
+	com("COM4", 0x2e8, 3, 8); /* not there */
 	com("COM2", 0x2f8, 11, 0xf);
 	end_device(bridge);
 	assert_true(find(0));
@@ -228,11 +230,15 @@ static void test_resources(void **)
 	assert_true(find(0));
 	expect(false, false, 0x2e8, -1, 0);
 	/* 32-bit memory, an extended interrupt. */
-	one((const u8[]){ 0x86, 9, 0, 1, 0, 0x60, 0xdc, 0xfe, 0, 0x10, 0, 0, 0x89, 6, 0, 1, 1, 22, 0, 0, 0 }, 21);
+	one((const u8[]){ 0x86, 9,    0, 1, 0, 0x60, 0xdc, 0xfe, 0, 0x10, 0,
+			  0,    0x89, 6, 0, 1, 1,    22,   0,    0, 0 },
+	    21);
 	assert_true(find(0));
 	expect(true, false, 0xfedc6000, 22, 0);
 	/* One beyond what an I/O APIC of the node may have, and the first of two ports. */
-	one((const u8[]){ 0x89, 6, 0, 1, 1, 22, 1, 0, 0, 0x47, 1, 0xf8, 3, 0xf8, 3, 0, 8, 0x47, 1, 0xf8, 2, 0xf8, 2, 0, 8 }, 25);
+	one((const u8[]){ 0x89, 6, 0, 1, 1,    22, 1,    0, 0,    0x47, 1, 0xf8, 3,
+			  0xf8, 3, 0, 8, 0x47, 1,  0xf8, 2, 0xf8, 2,    0, 8 },
+	    25);
 	assert_true(find(0));
 	expect(false, false, 0x3f8, -1, 0);
 	/* No place; a port beyond the last; a method makes it; none at all. */
@@ -267,7 +273,8 @@ static void test_resources(void **)
 	device("PORT");
 	end_device(length_at);
 	hid();
-	resources((const u8[]){ 0x22, 0x10, 0, 0x22, 0x20, 0, 0x47, 1, 0xf8, 2, 0xf8, 2, 0, 8 }, 14);
+	resources((const u8[]){ 0x22, 0x10, 0, 0x22, 0x20, 0, 0x47, 1, 0xf8, 2, 0xf8, 2, 0, 8 },
+		  14);
 	end_device(bridge);
 	assert_true(find(0));
 	expect(false, false, 0x2f8, 4, 0);
@@ -288,8 +295,10 @@ static void test_resources(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spcr), cmocka_unit_test(test_spcr_is_not_ours),
-		cmocka_unit_test(test_dsdt), cmocka_unit_test(test_resources),
+		cmocka_unit_test(test_spcr),
+		cmocka_unit_test(test_spcr_is_not_ours),
+		cmocka_unit_test(test_dsdt),
+		cmocka_unit_test(test_resources),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

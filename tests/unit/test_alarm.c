@@ -86,11 +86,13 @@ static void ticks(u64 n)
 		nmi();
 	}
 	for (unsigned i = 0; i < TIMERS && n < BIT(32) && !m.stands; i++) {
-		bool met = (u32)(m.comparator[i] - from - 1) < (u32)(to - from), wrapped = to < from;
+		bool met = (u32)(m.comparator[i] - from - 1) < (u32)(to - from),
+		     wrapped = to < from;
 		unsigned input = m.config[i] >> 9 & 31;
 
 		assert_true(!(m.config[i] & 4) || (m.config[i] & 0x414a) == 0x0100);
-		if (m.config[i] & 4 && (met || wrapped) && m.routed == input && !(m.dead >> input & 1))
+		if (m.config[i] & 4 && (met || wrapped) && m.routed == input &&
+		    !(m.dead >> input & 1))
 			nmi();
 	}
 }
@@ -225,17 +227,11 @@ void apic_timer_arm(u64)
 	apic_armed++;
 }
 
-void apic_timer_stop(void)
-{
-}
+void apic_timer_stop(void) { }
 
-void apic_timer_init_cpu(void)
-{
-}
+void apic_timer_init_cpu(void) { }
 
-void trap_set_handler(u8, void (*)(void *), void *)
-{
-}
+void trap_set_handler(u8, void (*)(void *), void *) { }
 
 static int setup(void **)
 {
@@ -405,7 +401,8 @@ static void test_one(void **)
 	assert_true(boot_window() && kicked[1]);
 	assert_in_range(m.tsc, deadline, deadline + KHZ);
 	assert_int_equal(window(1), 1);
-	assert_true(!cpu_own(&cpus[1], due) && !(m.config[0] & 4) && kicked[1] == 1 && !kicked[0] && !kicked[2]);
+	assert_true(!cpu_own(&cpus[1], due) && !(m.config[0] & 4) && kicked[1] == 1 && !kicked[0] &&
+		    !kicked[2]);
 	m.nmis = 0;
 	ticks(BIT(32) - 2);
 	assert_true(!m.nmis && !boot_window());
@@ -423,7 +420,9 @@ static void wait_nmi(void)
 /* Several CPUs, the boot CPU itself; the nearest one first, moved, and taken away. */
 static void test_several(void **)
 {
-	static struct host_timer t[CPUS] = { { .fn = timer_fired }, { .fn = timer_fired }, { .fn = timer_fired } };
+	static struct host_timer t[CPUS] = { { .fn = timer_fired },
+					     { .fn = timer_fired },
+					     { .fn = timer_fired } };
 	u64 begin = m.tsc;
 
 	for (self = 0; self < CPUS; self++)

@@ -40,11 +40,30 @@ static struct {
 	bool deaf;
 	char log[400];
 	unsigned devices_dropped; /* by their numbers */
-	struct { bool valid; u16 bdf; u64 dte[4]; } device[KEPT];
-	struct { bool valid; u16 domain; u64 at; u64 to; } tlb[KEPT];
-	struct { bool valid; u16 bdf; unsigned n; u64 e[2]; } irte[KEPT];
+	struct {
+		bool valid;
+		u16 bdf;
+		u64 dte[4];
+	} device[KEPT];
+	struct {
+		bool valid;
+		u16 domain;
+		u64 at;
+		u64 to;
+	} tlb[KEPT];
+	struct {
+		bool valid;
+		u16 bdf;
+		unsigned n;
+		u64 e[2];
+	} irte[KEPT];
 } hw;
-static struct { u16 control; u32 address; u32 high; u16 data; } msi;
+static struct {
+	u16 control;
+	u32 address;
+	u32 high;
+	u16 data;
+} msi;
 static bool x2apic;
 static u64 tsc;
 static void *made[64];
@@ -72,13 +91,15 @@ bool host_mem_piece(unsigned i, struct host_extent *out)
 
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
 {
-	assert_true(req->min_addr == MIB(70) && req->align == MIB(2) && req->size == MIB(2) && req->node == -1);
+	assert_true(req->min_addr == MIB(70) && req->align == MIB(2) && req->size == MIB(2) &&
+		    req->node == -1);
 	if (pages_left < req->size / PAGE_SIZE)
 		return -ENOMEM;
 	pages_left -= (unsigned)(req->size / PAGE_SIZE);
 	made[nr_made] = aligned_alloc(req->align, req->size);
 	memset(made[nr_made], 0xa5, req->size);
-	*out = (struct host_extent){ .base = hpa((u64)(uintptr_t)made[nr_made++]), .size = req->size };
+	*out = (struct host_extent){ .base = hpa((u64)(uintptr_t)made[nr_made++]),
+				     .size = req->size };
 	return 0;
 }
 
@@ -131,10 +152,22 @@ void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value)
 {
 	assert_int_equal(index, 3);
 	switch (offset) {
-	case 0x66: assert_int_equal(size, 2); msi.control = (u16)value; break;
-	case 0x68: assert_int_equal(size, 4); msi.address = value; break;
-	case 0x6c: assert_true(size == 4 && msi.control & 0x80); msi.high = value; break;
-	case 0x70: assert_true(size == 2 && msi.control & 0x80); msi.data = (u16)value; break;
+	case 0x66:
+		assert_int_equal(size, 2);
+		msi.control = (u16)value;
+		break;
+	case 0x68:
+		assert_int_equal(size, 4);
+		msi.address = value;
+		break;
+	case 0x6c:
+		assert_true(size == 4 && msi.control & 0x80);
+		msi.high = value;
+		break;
+	case 0x70:
+		assert_true(size == 2 && msi.control & 0x80);
+		msi.data = (u16)value;
+		break;
 	default: fail_msg("write to %#x", offset);
 	}
 }
@@ -180,7 +213,8 @@ static u64 hw_access(u16 bdf, u64 at, bool write)
 	unsigned t = 0, level = 4;
 	u16 domain = (u16)d[1];
 
-	while (t < KEPT - 1 && hw.tlb[t].valid && (hw.tlb[t].domain != domain || hw.tlb[t].at != at >> 12))
+	while (t < KEPT - 1 && hw.tlb[t].valid &&
+	       (hw.tlb[t].domain != domain || hw.tlb[t].at != at >> 12))
 		t++;
 	if (e >> 61 == 0)
 		return BLOCKED;
@@ -197,7 +231,8 @@ static u64 hw_access(u16 bdf, u64 at, bool write)
 		if (!(e & 1) || !(rights & e & (write ? BIT(62) : BIT(61))))
 			return BLOCKED;
 		/* Reserved bits; levels that go down by one; a leaf's address by its size. */
-		assert_false(e & 0x8ff0000000000000ull || (e >> 9 & 7 && (e >> 9 & 7) != level - 1));
+		assert_false(e & 0x8ff0000000000000ull ||
+			     (e >> 9 & 7 && (e >> 9 & 7) != level - 1));
 		if (!(e >> 9 & 7))
 			break;
 		level--;
@@ -206,7 +241,12 @@ static u64 hw_access(u16 bdf, u64 at, bool write)
 	return hw.tlb[t].to = (e & 0x000ffffffffff000) | (at & (BIT(3 + 9 * level) - 1));
 }
 
-struct sent { u32 id; u8 vector; u8 mode; bool blocked; };
+struct sent {
+	u32 id;
+	u8 vector;
+	u8 mode;
+	bool blocked;
+};
 
 /* What a write of this data to the addresses of interrupts leads to. */
 static struct sent hw_interrupt(u16 bdf, u32 data)
@@ -220,11 +260,14 @@ static struct sent hw_interrupt(u16 bdf, u32 data)
 		return as_it_is;
 	/* NMI, INIT and ExtINT by a bit each. */
 	if (mode > 1)
-		return mode == 4 && d[2] >> 58 & 1 ? as_it_is : mode == 5 && d[2] >> 56 & 1 ? as_it_is :
-		       mode == 7 && d[2] >> 57 & 1 ? as_it_is : (struct sent){ .blocked = true };
+		return mode == 4 && d[2] >> 58 & 1   ? as_it_is
+		       : mode == 5 && d[2] >> 56 & 1 ? as_it_is
+		       : mode == 7 && d[2] >> 57 & 1 ? as_it_is
+						     : (struct sent){ .blocked = true };
 	if ((d[2] >> 60 & 3) == 0)
 		return (struct sent){ .blocked = true };
-	assert_true((d[2] >> 60 & 3) == 2 && (d[2] >> 1 & 15) == (many ? 11 : 9) && !(d[2] & 0x00f0000000000020ull));
+	assert_true((d[2] >> 60 & 3) == 2 && (d[2] >> 1 & 15) == (many ? 11 : 9) &&
+		    !(d[2] & 0x00f0000000000020ull));
 	assert_true(n < (many ? 2048 : 512) && hw.control & BIT(17) && !(hw.control >> 44 & 1));
 	while (i < KEPT - 1 && hw.irte[i].valid && (hw.irte[i].bdf != bdf || hw.irte[i].n != n))
 		i++;
@@ -240,7 +283,8 @@ static struct sent hw_interrupt(u16 bdf, u32 data)
 		return (struct sent){ .blocked = true };
 	assert_false(e[0] & 0xffffffff000000feull || e[1] & 0x00ffffffffffff00ull);
 	assert_true(hw.control >> 50 & 1 || e[0] >> 16 == 0);
-	return (struct sent){ .id = (u32)(e[0] >> 8 & 0xffffff) | (u32)(e[1] >> 56) << 24, .vector = (u8)e[1] };
+	return (struct sent){ .id = (u32)(e[0] >> 8 & 0xffffff) | (u32)(e[1] >> 56) << 24,
+			      .vector = (u8)e[1] };
 }
 
 #define FORGET(what, cond) \
@@ -253,7 +297,8 @@ static struct sent hw_interrupt(u16 bdf, u32 data)
 static void run(void)
 {
 	while (!hw.hangs && hw.control & 1 && hw.control & BIT(12) && hw.head != hw.tail) {
-		const u64 *c = (const u64 *)(uintptr_t)((hw.commands & 0x000ffffffffff000) + hw.head);
+		const u64 *c =
+			(const u64 *)(uintptr_t)((hw.commands & 0x000ffffffffff000) + hw.head);
 		char text[20];
 
 		hw.head = (hw.head + 16) % COMMANDS;
@@ -268,7 +313,9 @@ static void run(void)
 			hw.devices_dropped++;
 			/* Does anything pass by what stands there now? */
 			snprintf(text, sizeof(text), "d%llx%s", (unsigned long long)(u16)c[0],
-				 see((hw.devices & 0x000ffffffffff000) + (u16)c[0] * 32u) >> 61 ? "+" : "");
+				 see((hw.devices & 0x000ffffffffff000) + (u16)c[0] * 32u) >> 61
+					 ? "+"
+					 : "");
 			note(text);
 			break;
 		case 3:
@@ -290,8 +337,7 @@ static void run(void)
 			FORGET(irte, true);
 			note("all");
 			break;
-		default:
-			fail_msg("command %#lx", c[0]);
+		default: fail_msg("command %#lx", c[0]);
 		}
 	}
 }
@@ -311,13 +357,25 @@ void host_mmio_write(volatile void *reg, unsigned size, u64 value)
 		hw.status |= value & 1 ? (value >> 12 & 1) << 4 | (value >> 2 & 1) << 3 : 0;
 		break;
 	case 0: hw.devices = value; break;
-	case 8: assert_false(was & BIT(12)); hw.commands = value; break;
-	case 0x10: assert_false(was & 4); hw.events = value; break;
+	case 8:
+		assert_false(was & BIT(12));
+		hw.commands = value;
+		break;
+	case 0x10:
+		assert_false(was & 4);
+		hw.events = value;
+		break;
 	case 0x20: hw.exclusion = value; break;
-	case 0x2000: assert_false(was & BIT(12)); hw.head = value; break;
+	case 0x2000:
+		assert_false(was & BIT(12));
+		hw.head = value;
+		break;
 	case 0x2008: hw.tail = value; break;
 	case 0x2010: hw.event_head = value; break;
-	case 0x2018: assert_false(was & 4); hw.event_tail = value; break;
+	case 0x2018:
+		assert_false(was & 4);
+		hw.event_tail = value;
+		break;
 	case 0x2020: hw.status &= ~(value & 0x67); break;
 	default: fail_msg("write to %#x", at);
 	}
@@ -399,26 +457,36 @@ static void test_start(void **)
 	hw.status = 0x1b;
 	hw.exclusion = 0x1003;
 	assert_null(amdvi_ops.start(&unit));
-	assert_true(unit.max_leaf == LEAF_1G && unit.bits == 48 && unit.domains == 65536 && unit.coherent && unit.remaps &&
-		    unit.remaps_wide);
+	assert_true(unit.max_leaf == LEAF_1G && unit.bits == 48 && unit.domains == 65536 &&
+		    unit.coherent && unit.remaps && unit.remaps_wide);
 	/* Before it has the tables: the firmware's functions. */
 	assert_int_equal(amdvi_ops.set(&unit, 0x310, 5, 0x9000), 0);
 	assert_null(amdvi_ops.enable(&unit, 0xfee05000, 0x400));
 	assert_true(hw.devices_dropped == 65536 && !strncmp(hw.log, "d0 d1 d2 ", 9));
 	/* Tunnel, posted writes, isochronous as firmware says; coherent, commands, events and their message, GA, XT. */
-	assert_int_equal(hw.control, 0x1 | 0x2 | 0x4 | 0x8 | 0x100 | BIT(10) | BIT(11) | BIT(12) | BIT(17) | BIT(50));
-	assert_true(hw.commands >> 56 == 8 && hw.events >> 56 == 8 && !hw.exclusion && !(hw.status & 3));
-	assert_true(msi.address == 0xfee05000 && !msi.high && msi.data == 0x400 && msi.control == 0x81);
-	assert_true(hw_access(0, 0, false) == BLOCKED && hw_access(0xffff, 0x1000, true) == BLOCKED);
-	assert_true((device_of(0x310)[0] & 0x000ffffffffff000) == 0x9000 && device_of(0x310)[1] == 5);
+	assert_int_equal(hw.control, 0x1 | 0x2 | 0x4 | 0x8 | 0x100 | BIT(10) | BIT(11) | BIT(12) |
+					     BIT(17) | BIT(50));
+	assert_true(hw.commands >> 56 == 8 && hw.events >> 56 == 8 && !hw.exclusion &&
+		    !(hw.status & 3));
+	assert_true(msi.address == 0xfee05000 && !msi.high && msi.data == 0x400 &&
+		    msi.control == 0x81);
+	assert_true(hw_access(0, 0, false) == BLOCKED &&
+		    hw_access(0xffff, 0x1000, true) == BLOCKED);
+	assert_true((device_of(0x310)[0] & 0x000ffffffffff000) == 0x9000 &&
+		    device_of(0x310)[1] == 5);
 	/* Interrupts pass until it is told to remap them. */
 	assert_false(hw_interrupt(0x100, 0x41).blocked);
 }
 
 static void test_judged(void **)
 {
-	static const struct { u64 efr; const char *says; } bad[] = {
-		{ 0, "does not answer" }, { ~0ull, "does not answer" }, { GOOD & ~BIT(6), "cannot drop all at once that it keeps" },
+	static const struct {
+		u64 efr;
+		const char *says;
+	} bad[] = {
+		{ 0, "does not answer" },
+		{ ~0ull, "does not answer" },
+		{ GOOD & ~BIT(6), "cannot drop all at once that it keeps" },
 		{ GOOD | 3 << 10, "has no page tables of four levels" },
 	};
 
@@ -470,9 +538,7 @@ static void *s2_to_virt(u64 pa)
 	return (void *)(uintptr_t)pa;
 }
 
-static void s2_free(void *)
-{
-}
+static void s2_free(void *) { }
 
 static const struct stage2_mem mem = { s2_alloc, s2_free, s2_to_hpa, s2_to_virt };
 
@@ -483,7 +549,9 @@ static void test_domains(void **)
 	start_well();
 	assert_int_equal(stage2_init(&a, amdvi_ops.format, &mem, LEAF_1G), 0);
 	assert_int_equal(stage2_init(&b, amdvi_ops.format, &mem, LEAF_1G), 0);
-	assert_int_equal(stage2_map(&a, 0, GIB(4), GIB(1) + MIB(2) + KIB(4), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
+	assert_int_equal(stage2_map(&a, 0, GIB(4), GIB(1) + MIB(2) + KIB(4), STAGE2_R | STAGE2_W,
+				    MEMTYPE_WB),
+			 0);
 	assert_int_equal(stage2_map(&b, GIB(1), GIB(8), KIB(4), STAGE2_R, MEMTYPE_WB), 0);
 	assert_true(a.leaves[LEAF_1G] == 1 && a.leaves[LEAF_2M] == 1 && a.leaves[LEAF_4K] == 1);
 	assert_true(hw_access(0x311, 0x1000, true) == BLOCKED);
@@ -602,11 +670,16 @@ static void test_settings(void **)
 	amdvi_ops.allow(&unit, 0xffff, 0xffff, 0x04);
 	assert_null(amdvi_ops.enable(&unit, 0xfee05000, 0x400));
 	for (unsigned round = 0; round < 2; round++) {
-		assert_true(device_of(0xa0)[0] >> 61 == 2 && (device_of(0xa0)[1] >> 40 & 3) == 1 && device_of(0xa0)[2] >> 62 == 3);
-		assert_true(device_of(0x99)[0] >> 61 == 0 && (device_of(0x99)[1] >> 40 & 3) == 3 && device_of(0x99)[2] >> 62 == 3);
-		assert_true(hw_access(0xa0, 0x1000, true) == BLOCKED && hw_access(0x99, 0x1000, true) == BLOCKED);
-		assert_true(device_of(0xa1)[0] >> 61 == 0 && !device_of(0xa1)[1] && device_of(0xa1)[2] >> 56 == 0);
-		assert_true(device_of(0x9a)[2] >> 56 == 0 && device_of(0x200)[2] >> 56 == 0 && device_of(0x97)[2] >> 56 == 0);
+		assert_true(device_of(0xa0)[0] >> 61 == 2 && (device_of(0xa0)[1] >> 40 & 3) == 1 &&
+			    device_of(0xa0)[2] >> 62 == 3);
+		assert_true(device_of(0x99)[0] >> 61 == 0 && (device_of(0x99)[1] >> 40 & 3) == 3 &&
+			    device_of(0x99)[2] >> 62 == 3);
+		assert_true(hw_access(0xa0, 0x1000, true) == BLOCKED &&
+			    hw_access(0x99, 0x1000, true) == BLOCKED);
+		assert_true(device_of(0xa1)[0] >> 61 == 0 && !device_of(0xa1)[1] &&
+			    device_of(0xa1)[2] >> 56 == 0);
+		assert_true(device_of(0x9a)[2] >> 56 == 0 && device_of(0x200)[2] >> 56 == 0 &&
+			    device_of(0x97)[2] >> 56 == 0);
 		/* Memory that firmware has reserved for it, and none again. */
 		assert_int_equal(amdvi_ops.set(&unit, 0xa0, 5, 0x9000), 0);
 		assert_true(device_of(0xa0)[1] == (5 | BIT(40)) && device_of(0xa0)[0] >> 61 == 3);
@@ -617,7 +690,8 @@ static void test_settings(void **)
 		for (unsigned mode = 4; mode < 8; mode++) {
 			assert_int_equal(hw_interrupt(0xa0, mode << 8).blocked, mode == 6);
 			assert_int_equal(hw_interrupt(0xffff, mode << 8).blocked, mode != 4);
-			assert_true(hw_interrupt(0x98, mode << 8).blocked && hw_interrupt(0xa1, mode << 8).blocked);
+			assert_true(hw_interrupt(0x98, mode << 8).blocked &&
+				    hw_interrupt(0xa1, mode << 8).blocked);
 		}
 	}
 	assert_true(hw_interrupt(0xa0, 0x41).blocked);
@@ -634,13 +708,16 @@ static void test_many_interrupts(void **)
 	assert_null(amdvi_ops.remap(&unit, 256, true));
 	assert_int_equal(unit.entries, 2048);
 	for (unsigned n = 0; n < 2048; n++)
-		assert_true(amdvi_ops.take(&unit, 0x100, 1, 0) == (int)n && amdvi_ops.interrupt(&unit, n, 0x100, n, 0x60));
+		assert_true(amdvi_ops.take(&unit, 0x100, 1, 0) == (int)n &&
+			    amdvi_ops.interrupt(&unit, n, 0x100, n, 0x60));
 	assert_int_equal(amdvi_ops.take(&unit, 0x100, 1, 0), -ENOSPC);
 	assert_true(amdvi_ops.message(2047, false) == (2047ull << 32 | 0xfee00000));
-	assert_true(is(hw_interrupt(0x100, 2047), 2047, 0x60) && is(hw_interrupt(0x100, 0x400), 0x400, 0x60));
+	assert_true(is(hw_interrupt(0x100, 2047), 2047, 0x60) &&
+		    is(hw_interrupt(0x100, 0x400), 0x400, 0x60));
 	/* An I/O APIC's entry has no room for more. */
 	for (unsigned n = 0; n < 512; n++)
-		assert_true(amdvi_ops.take(&unit, 0xa0, 1, 0x45) == (int)n && amdvi_ops.interrupt(&unit, n, 0xa0, 2, 0x45));
+		assert_true(amdvi_ops.take(&unit, 0xa0, 1, 0x45) == (int)n &&
+			    amdvi_ops.interrupt(&unit, n, 0xa0, 2, 0x45));
 	assert_int_equal(amdvi_ops.take(&unit, 0xa0, 1, 0x45), -ENOSPC);
 	done(NULL);
 	for (unsigned i = 0; i < 3; i++) {
@@ -666,13 +743,15 @@ static void test_inputs(void **)
 	assert_int_equal(amdvi_ops.take(&unit, 0xa0, 1, 0x8045), -ENOSPC);
 	assert_int_equal(amdvi_ops.take(&unit, 0xa0, 1, 0x45), 0);
 	assert_true(amdvi_ops.input(0x145, 0x0300000000012045 | BIT(15)) == 0x1a145);
-	assert_true(is(hw_interrupt(0xa0, 0x45), 2, 0x45) && is(hw_interrupt(0xa0, 0x145), 3, 0x45));
+	assert_true(is(hw_interrupt(0xa0, 0x45), 2, 0x45) &&
+		    is(hw_interrupt(0xa0, 0x145), 3, 0x45));
 	/* An NMI passes as it is, from there alone. */
 	assert_true(hw_interrupt(0xa0, 0x400).blocked);
 	assert_true(amdvi_ops.interrupt(&unit, 0, 0xa0, 0, 0x400));
 	assert_true(amdvi_ops.input(0, 0x0300000000002400) == 0x0300000000002400);
 	assert_true(!hw_interrupt(0xa0, 0x400).blocked && hw_interrupt(0xa0, 0x400).mode == 4);
-	assert_true(hw_interrupt(0xa0, 0x500).blocked && hw_interrupt(0xa0, 0x700).blocked && hw_interrupt(0xa1, 0x400).blocked);
+	assert_true(hw_interrupt(0xa0, 0x500).blocked && hw_interrupt(0xa0, 0x700).blocked &&
+		    hw_interrupt(0xa1, 0x400).blocked);
 	/* No more at all. */
 	assert_null(amdvi_ops.remap(&unit, 0, false));
 	assert_false(hw_interrupt(0xa1, 0x41).blocked);
@@ -690,7 +769,8 @@ static void test_faults(void **)
 	event(2ull << 60 | BIT(51) | 0x313, 0x5000);
 	event(1ull << 60 | 0x314, 0x8000);
 	assert_true(amdvi_ops.fault(&unit, &f));
-	assert_true(f.bdf == 0x311 && f.write && !f.interrupt && f.address == 0x12345000 && f.reason == 2 && f.count == 1);
+	assert_true(f.bdf == 0x311 && f.write && !f.interrupt && f.address == 0x12345000 &&
+		    f.reason == 2 && f.count == 1);
 	assert_true(amdvi_ops.fault(&unit, &f));
 	assert_true(f.bdf == 0x312 && !f.write && f.address == 0xfffff000);
 	assert_true(amdvi_ops.fault(&unit, &f));
@@ -759,7 +839,8 @@ static void test_lost(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_start, reset, done), cmocka_unit_test_setup_teardown(test_judged, reset, done),
+		cmocka_unit_test_setup_teardown(test_start, reset, done),
+		cmocka_unit_test_setup_teardown(test_judged, reset, done),
 		cmocka_unit_test_setup_teardown(test_domains, reset, done),
 		cmocka_unit_test_setup_teardown(test_flush, reset, done),
 		cmocka_unit_test_setup_teardown(test_interrupts, reset, done),

@@ -35,7 +35,8 @@ static unsigned processors(void)
 /* Processor (name, id, 0x810, 6) { */
 static void begin_processor(struct aml *a, const char *name, u8 id, u8 length)
 {
-	RAW(a, 0x5b, 0x83, length, (u8)name[0], (u8)name[1], (u8)name[2], (u8)name[3], id, 0x10, 0x08, 0x00, 0x00, 0x06);
+	RAW(a, 0x5b, 0x83, length, (u8)name[0], (u8)name[1], (u8)name[2], (u8)name[3], id, 0x10,
+	    0x08, 0x00, 0x00, 0x06);
 }
 
 static void hid(struct aml *a)
@@ -46,8 +47,8 @@ static void hid(struct aml *a)
 /* Package (4) { ResourceTemplate () { Register (space, 2, class, address, 1) }, type, latency, 1000 } of 33 bytes. */
 static void state(struct aml *a, u8 space, u8 class, u8 address, u8 type, u8 latency)
 {
-	RAW(a, 0x12, 0x20, 0x04, 0x11, 0x14, 0x0a, 0x11, 0x82, 0x0c, 0x00, space, 0x02, class, 0x01, address, 0, 0, 0, 0, 0, 0, 0,
-	    0x79, 0x00, 0x0a, type, 0x0a, latency, 0x0b, 0xe8, 0x03);
+	RAW(a, 0x12, 0x20, 0x04, 0x11, 0x14, 0x0a, 0x11, 0x82, 0x0c, 0x00, space, 0x02, class, 0x01,
+	    address, 0, 0, 0, 0, 0, 0, 0, 0x79, 0x00, 0x0a, type, 0x0a, latency, 0x0b, 0xe8, 0x03);
 	/* Noop, which fills up the package's length. */
 	RAW(a, 0xa3, 0xa3);
 }
@@ -122,8 +123,8 @@ static void test_devices(void **)
 	aml_name_integer(a, "_UID", 2);
 	hid(a);
 	/* Method (_CST) { Return (\_SB.C000._CST) } */
-	RAW(a, 0x14, 0x16, '_', 'C', 'S', 'T', 0x00, 0xa4, '\\', 0x2f, 0x03, '_', 'S', 'B', '_', 'C', '0', '0', '0', '_', 'C', 'S',
-	    'T');
+	RAW(a, 0x14, 0x16, '_', 'C', 'S', 'T', 0x00, 0xa4, '\\', 0x2f, 0x03, '_', 'S', 'B', '_',
+	    'C', '0', '0', '0', '_', 'C', 'S', 'T');
 	aml_end(a);
 	aml_device(a, "C002");
 	hid(a);
@@ -151,7 +152,8 @@ static void test_unknown(void **)
 	RAW(a, 0xa0, 0x4b, 0x05, 'P', 'C', 'F', '0', 0x10, 0x44, 0x05, '\\', 'C', '0', '0', '0');
 	name_cst(a);
 	/* Scope (\C000) { Method (_CST) { Return (CFGD + 1) } } */
-	RAW(a, 0x10, 0x15, '\\', 'C', '0', '0', '0', 0x14, 0x0e, '_', 'C', 'S', 'T', 0x00, 0xa4, 0x72, 'C', 'F', 'G', 'D');
+	RAW(a, 0x10, 0x15, '\\', 'C', '0', '0', '0', 0x14, 0x0e, '_', 'C', 'S', 'T', 0x00, 0xa4,
+	    0x72, 'C', 'F', 'G', 'D');
 	RAW(a, 0x01, 0x00);
 	assert_int_equal(processors(), 1);
 	assert_int_equal(cpu[0].states.count, 0);
@@ -159,7 +161,8 @@ static void test_unknown(void **)
 	name_cst(a);
 	assert_int_equal(processors(), 1);
 	is_amd(&cpu[0].states);
-	RAW(a, 0x10, 0x30, '\\', 'C', '0', '0', '0', 0x08, '_', 'C', 'S', 'T', 0x12, 0x24, 0x02, 0x01);
+	RAW(a, 0x10, 0x30, '\\', 'C', '0', '0', '0', 0x08, '_', 'C', 'S', 'T', 0x12, 0x24, 0x02,
+	    0x01);
 	state(a, 0x7f, 2, 0, 1, 7);
 	assert_int_equal(processors(), 1);
 	is_amd(&cpu[0].states);
@@ -226,7 +229,8 @@ static void test_cut(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_processor), TEST(test_devices), TEST(test_unknown), TEST(test_malformed), TEST(test_cut),
+		TEST(test_processor), TEST(test_devices), TEST(test_unknown),
+		TEST(test_malformed), TEST(test_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,9 +34,12 @@ static void test_methods(void **)
 }
 
 /* Method (_PRT) { If (condition) { Return (PRTP) } Else { Return (PRTA) } }: with the APIC it is PRTA. */
-static unsigned by_method(const u8 *condition, u8 n, bool flag, const char *first, const char *second, bool has_else)
+static unsigned by_method(const u8 *condition, u8 n, bool flag, const char *first,
+			  const char *second, bool has_else)
 {
-	static const char *const legacy[] = { "LNKA", "LNKA", "LNKA" }, *const apic[] = { "GSIA", "GSIA", "GSIA" };
+	static const char *const legacy[] = { "LNKA", "LNKA", "LNKA" }, *const apic[] = { "GSIA",
+											  "GSIA",
+											  "GSIA" };
 	struct aml *a = &out[0];
 	u8 body = (u8)(n + 7), rest = has_else ? 7 : 5;
 
@@ -48,7 +51,8 @@ static unsigned by_method(const u8 *condition, u8 n, bool flag, const char *firs
 	begin_root(a, "PCI0", "PNP0A03");
 	link_table(a, "PRTP", legacy);
 	link_table(a, "PRTA", apic);
-	RAW(a, 0x14, (u8)(6 + 1 + (body - 1) + rest), '_', 'P', 'R', 'T', 0x00, 0xa0, (u8)(body - 1));
+	RAW(a, 0x14, (u8)(6 + 1 + (body - 1) + rest), '_', 'P', 'R', 'T', 0x00, 0xa0,
+	    (u8)(body - 1));
 	raw(a, condition, n);
 	RAW(a, 0xa4, (u8)first[0], (u8)first[1], (u8)first[2], (u8)first[3]);
 	if (has_else)
@@ -59,7 +63,8 @@ static unsigned by_method(const u8 *condition, u8 n, bool flag, const char *firs
 }
 
 #define BY_METHOD(flag, first, second, has_else, ...) \
-	by_method((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }), flag, first, second, has_else)
+	by_method((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }), flag, first, \
+		  second, has_else)
 
 static void test_chosen_table(void **)
 {
@@ -68,7 +73,9 @@ static void test_chosen_table(void **)
 
 	for (unsigned has_else = 0; has_else < 2; has_else++) {
 		/* If (PICF == 0) { PRTP } else { PRTA } */
-		assert_int_equal(BY_METHOD(true, "PRTP", "PRTA", has_else, 0x93, 'P', 'I', 'C', 'F', 0x00), 1);
+		assert_int_equal(BY_METHOD(true, "PRTP", "PRTA", has_else, 0x93, 'P', 'I', 'C', 'F',
+					   0x00),
+				 1);
 		assert_int_equal(route(6, 2, 0, &gsi, &low), 0);
 		assert_int_equal(gsi, 16);
 		/* If (PICF) { PRTA } else { PRTP } */
@@ -76,7 +83,9 @@ static void test_chosen_table(void **)
 		assert_int_equal(route(6, 2, 0, &gsi, &low), 0);
 		assert_int_equal(gsi, 16);
 		/* If (!\PICF) { PRTP } else { PRTA } */
-		assert_int_equal(BY_METHOD(true, "PRTP", "PRTA", has_else, 0x92, 0x5c, 'P', 'I', 'C', 'F'), 1);
+		assert_int_equal(BY_METHOD(true, "PRTP", "PRTA", has_else, 0x92, 0x5c, 'P', 'I',
+					   'C', 'F'),
+				 1);
 		assert_int_equal(route(6, 2, 0, &gsi, &low), 0);
 		assert_int_equal(gsi, 16);
 		/* The other way round it is the other table. */
@@ -128,7 +137,8 @@ static void test_pic(void **)
 	assert_int_equal(PIC(0xa0, 0x08, 0x68, DBG8(0x01), 0xa1, 0x07, DBG8(0x00), PICF(0x68)), 16);
 	assert_int_equal(PIC(0xa0, 0x08, 0x68, DBG8(0x01), PICF(0x68)), 16);
 	/* Debug = "x", Debug = Arg0 */
-	assert_int_equal(PIC(0x70, 0x0d, 'x', 0x00, 0x5b, 0x31, 0x70, 0x68, 0x5b, 0x31, PICF(0x68)), 16);
+	assert_int_equal(PIC(0x70, 0x0d, 'x', 0x00, 0x5b, 0x31, 0x70, 0x68, 0x5b, 0x31, PICF(0x68)),
+			 16);
 	assert_int_equal(PIC(PICF(0x68), 0x70, 0x0d, 'x', 0x00, 'P', 'I', 'C', 'F'), 0);
 	/* Under an If that Arg0 decides, and one that it does not. */
 	assert_int_equal(PIC(0xa0, 0x08, 0x68, PICF(0x01), 0xa1, 0x07, PICF(0x00)), 16);
@@ -145,14 +155,17 @@ static void test_pic(void **)
 	/* What comes last holds, and what is no constant is unknown: PICF = Local0, PICF |= 2, a loop. */
 	assert_int_equal(PIC(PICF(0x68), PICF(0x00)), 11);
 	assert_int_equal(PIC(PICF(0x68), PICF(0x60)), 0);
-	assert_int_equal(PIC(PICF(0x68), 0x7d, 'P', 'I', 'C', 'F', 0x0a, 0x02, 'P', 'I', 'C', 'F'), 0);
+	assert_int_equal(PIC(PICF(0x68), 0x7d, 'P', 'I', 'C', 'F', 0x0a, 0x02, 'P', 'I', 'C', 'F'),
+			 0);
 	assert_int_equal(PIC(PICF(0x68), 0xa2, 0x08, 0x60, PICF(0x00)), 0);
 }
 
 /* _PRT as a method of this code, in a root with the tables PRTP (by 11) and PRTA (16), and \_PIC. 16, 11 or 0: unknown. */
 static u32 by_code(const u8 *code, u8 n)
 {
-	static const char *const legacy[] = { "LNKA", "LNKA", "LNKA" }, *const apic[] = { "GSIA", "GSIA", "GSIA" };
+	static const char *const legacy[] = { "LNKA", "LNKA", "LNKA" }, *const apic[] = { "GSIA",
+											  "GSIA",
+											  "GSIA" };
 	struct aml *a = &out[0];
 	u32 gsi;
 	bool low;
@@ -176,24 +189,33 @@ static u32 by_code(const u8 *code, u8 n)
 #define RETURN_LOCAL0 0xa4, 0x60
 /* Name (abcd, Package () { Package () { 0x6ffff, 1, efgh, 0 } }): 23 bytes */
 #define DECLARE(a, b, c, d, e, f, g, h) \
-	0x08, a, b, c, d, 0x12, 0x11, 0x01, 0x12, 0x0e, 0x04, 0x0c, 0xff, 0xff, 0x06, 0x00, 0x0a, 0x01, e, f, g, h, 0x00
+	0x08, a, b, c, d, 0x12, 0x11, 0x01, 0x12, 0x0e, 0x04, 0x0c, 0xff, 0xff, 0x06, 0x00, 0x0a, \
+		0x01, e, f, g, h, 0x00
 
 static void test_locals(void **)
 {
 	/* Local0 = PRTA; If (!PICF) { Local0 = PRTP }; Return (Local0) */
-	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), IF_NOT_PICF(6), STORE_IN_LOCAL0('P', 'R', 'T', 'P'),
-			      RETURN_LOCAL0), 16);
-	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'P'), IF_NOT_PICF(6), STORE_IN_LOCAL0('P', 'R', 'T', 'A'),
-			      RETURN_LOCAL0), 11);
+	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), IF_NOT_PICF(6),
+			      STORE_IN_LOCAL0('P', 'R', 'T', 'P'), RETURN_LOCAL0),
+			 16);
+	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'P'), IF_NOT_PICF(6),
+			      STORE_IN_LOCAL0('P', 'R', 'T', 'A'), RETURN_LOCAL0),
+			 11);
 	/* Tables that are declared in the method, one for each case, and Local1 between. */
-	assert_int_equal(CODE(IF_NOT_PICF(29), DECLARE('T', 'A', 'B', '1', 'L', 'N', 'K', 'A'), STORE_IN_LOCAL0('T', 'A', 'B', '1'),
-			      0xa1, 0x21, DECLARE('T', 'A', 'B', '2', 'G', 'S', 'I', 'A'), 0x70, 'T', 'A', 'B', '2', 0x61,
-			      0x70, 0x61, 0x60, RETURN_LOCAL0), 16);
-	assert_int_equal(CODE(DECLARE('P', 'R', 'T', 'P', 'G', 'S', 'I', 'A'), 0xa4, 'P', 'R', 'T', 'P'), 16);
+	assert_int_equal(CODE(IF_NOT_PICF(29), DECLARE('T', 'A', 'B', '1', 'L', 'N', 'K', 'A'),
+			      STORE_IN_LOCAL0('T', 'A', 'B', '1'), 0xa1, 0x21,
+			      DECLARE('T', 'A', 'B', '2', 'G', 'S', 'I', 'A'), 0x70, 'T', 'A', 'B',
+			      '2', 0x61, 0x70, 0x61, 0x60, RETURN_LOCAL0),
+			 16);
+	assert_int_equal(CODE(DECLARE('P', 'R', 'T', 'P', 'G', 'S', 'I', 'A'), 0xa4, 'P', 'R', 'T',
+			      'P'),
+			 16);
 	/* Local1 was given nothing; a value that is computed; a table that is changed. */
 	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), 0xa4, 0x61), 0);
 	assert_int_equal(CODE(0x70, 0x72, 0x01, 0x01, 0x00, 0x60, RETURN_LOCAL0), 0);
-	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), 0x70, 0x01, 0x88, 0x60, 0x00, 0x00, RETURN_LOCAL0), 0);
+	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), 0x70, 0x01, 0x88, 0x60, 0x00,
+			      0x00, RETURN_LOCAL0),
+			 0);
 }
 
 static bool root_behind(const u8 *term, size_t n)
@@ -210,16 +232,20 @@ static bool root_behind(const u8 *term, size_t n)
 /* What firmware has in its lists beside declarations. */
 static void test_terms(void **)
 {
-	assert_true(BEHIND(0x08, 'A', 'B', 'C', 'D', 0x0a, 0x05, 0x0a, 0x06, 0x00, 0x0d, 'x', 0x00));
+	assert_true(
+		BEHIND(0x08, 'A', 'B', 'C', 'D', 0x0a, 0x05, 0x0a, 0x06, 0x00, 0x0d, 'x', 0x00));
 	assert_true(BEHIND(0x70, 0x0d, 'x', 0x00, 0x5b, 0x31, 0x70, 0x5b, 0x33, 0x5b, 0x31));
 	assert_true(BEHIND(0x70, 0x01, 0x88, 'B', 'U', 'F', '_', 0x0a, 0x02, 0x00));
 	/* OperationRegion (REG, SystemMemory, BASE (1, 2) + 4, 0x10) */
-	assert_true(BEHIND(0x5b, 0x80, 'R', 'E', 'G', '_', 0x00, 0x72, 'B', 'A', 'S', 'E', 0x01, 0x0a, 0x02, 0x0a, 0x04, 0x00, 0x0a,
-			   0x10));
-	assert_true(BEHIND(0x5b, 0x80, 'R', 'E', 'G', '_', 0x00, 0x72, 'A', 'G', 'R', 'B', 0x7d, 0x79, 0x83, 0x88, 'A', 'D', 'A',
-			   'T', 0x72, 0x01, 0x0a, 0x0d, 0x00, 0x00, 0x0a, 0x0f, 0x00, 0x01, 0x00, 0x00, 0x0b, 0x00, 0x10));
-	assert_true(BEHIND('A', 'D', 'B', 'G', 0x0d, 'x', 0x00, 0x86, 'R', 'P', '0', '1', 0x0a, 0x02));
-	assert_true(BEHIND(0xa0, 0x07, 'C', 'O', 'N', 'D', 0x00, 0xa5, 0x9d, 0x01, 'A', 'B', 'C', 'D'));
+	assert_true(BEHIND(0x5b, 0x80, 'R', 'E', 'G', '_', 0x00, 0x72, 'B', 'A', 'S', 'E', 0x01,
+			   0x0a, 0x02, 0x0a, 0x04, 0x00, 0x0a, 0x10));
+	assert_true(BEHIND(0x5b, 0x80, 'R', 'E', 'G', '_', 0x00, 0x72, 'A', 'G', 'R', 'B', 0x7d,
+			   0x79, 0x83, 0x88, 'A', 'D', 'A', 'T', 0x72, 0x01, 0x0a, 0x0d, 0x00, 0x00,
+			   0x0a, 0x0f, 0x00, 0x01, 0x00, 0x00, 0x0b, 0x00, 0x10));
+	assert_true(
+		BEHIND('A', 'D', 'B', 'G', 0x0d, 'x', 0x00, 0x86, 'R', 'P', '0', '1', 0x0a, 0x02));
+	assert_true(
+		BEHIND(0xa0, 0x07, 'C', 'O', 'N', 'D', 0x00, 0xa5, 0x9d, 0x01, 'A', 'B', 'C', 'D'));
 	/* Load, which nobody expects there. */
 	assert_false(BEHIND(0x5b, 0x20, 'S', 'S', 'D', 'T', 'H', 'N', 'D', 'L'));
 }
@@ -253,8 +279,8 @@ static void test_names_in_packages(void **)
 
 	links(&out[0]);
 	begin_root(&out[0], "PCI0", "PNP0A03");
-	RAW(&out[0], 0x08, '_', 'P', 'R', 'T', 0x12, 0x12, 0x01, 0x12, 0x0f, 0x04, 0x0c, 0xff, 0xff, 0x06, 0x00, 0x0a, 0x01,
-	    '^', 'G', 'S', 'I', 'A', 0x00);
+	RAW(&out[0], 0x08, '_', 'P', 'R', 'T', 0x12, 0x12, 0x01, 0x12, 0x0f, 0x04, 0x0c, 0xff, 0xff,
+	    0x06, 0x00, 0x0a, 0x01, '^', 'G', 'S', 'I', 'A', 0x00);
 	end_root(&out[0]);
 	assert_int_equal(read_all(), 1);
 	assert_int_equal(route(6, 1, 0, &gsi, &low), 0);

@@ -135,7 +135,9 @@ static void expect_range(unsigned i, u64 start, u64 end, enum boot_memory type)
 
 static void test_all_tags(void **)
 {
-	struct acpi_rsdp rsdp = { .signature = "RSD PTR", .revision = 2, .xsdt_address = 0x1234567890 };
+	struct acpi_rsdp rsdp = { .signature = "RSD PTR",
+				  .revision = 2,
+				  .xsdt_address = 0x1234567890 };
 	size_t at;
 
 	begin();
@@ -217,12 +219,12 @@ static void test_map_unsorted_overlapping(void **)
 	at = begin_mmap();
 	entry(0x200000, 0x100000, 1);
 	entry(0x100000, 0x180000, 1); /* overlaps the first: merges */
-	entry(0x180000, 0x1000, 2);   /* a hole in it */
-	entry(0x17f000, 0x3000, 3);   /* weaker than the reserved one, stronger than usable */
-	entry(0x300000, 0x1000, 1);   /* adjacent: merges */
+	entry(0x180000, 0x1000, 2); /* a hole in it */
+	entry(0x17f000, 0x3000, 3); /* weaker than the reserved one, stronger than usable */
+	entry(0x300000, 0x1000, 1); /* adjacent: merges */
 	entry(0xfffffffffffff000, 0x2000, 1); /* wraps: beyond any address */
 	entry(0x400000, 0, 1);
-	entry(0x500800, 0x900, 1);    /* no whole page */
+	entry(0x500800, 0x900, 1); /* no whole page */
 	end_tag(at);
 	finish();
 	assert_null(parse());
@@ -274,11 +276,11 @@ static void test_efi_map(void **)
 
 	begin();
 	at = begin_efi_map();
-	efi_entry(7, 0x100000, 0x100);   /* conventional */
-	efi_entry(4, 0x200000, 0x100);   /* boot services data */
-	efi_entry(6, 0x300000, 0x10);    /* runtime data */
-	efi_entry(9, 0x310000, 0x10);    /* ACPI reclaim */
-	efi_entry(10, 0x320000, 0x10);   /* NVS */
+	efi_entry(7, 0x100000, 0x100); /* conventional */
+	efi_entry(4, 0x200000, 0x100); /* boot services data */
+	efi_entry(6, 0x300000, 0x10); /* runtime data */
+	efi_entry(9, 0x310000, 0x10); /* ACPI reclaim */
+	efi_entry(10, 0x320000, 0x10); /* NVS */
 	efi_entry(14, 0x100000000, 0x10); /* persistent */
 	end_tag(at);
 	at = tag(12);
@@ -343,8 +345,8 @@ static void test_long_efi_map(void **)
 	assert_null(parse());
 	assert_int_equal(bi.nr_ranges, BOOTINFO_RANGES);
 	assert_int_equal(bi.left_out, 1200 - BOOTINFO_RANGES);
-	expect_range(BOOTINFO_RANGES - 1, 0x100000 + (BOOTINFO_RANGES - 1) * 0x1000ull, 0x100000 + BOOTINFO_RANGES * 0x1000ull,
-		     BOOT_MEMORY_RESERVED);
+	expect_range(BOOTINFO_RANGES - 1, 0x100000 + (BOOTINFO_RANGES - 1) * 0x1000ull,
+		     0x100000 + BOOTINFO_RANGES * 0x1000ull, BOOT_MEMORY_RESERVED);
 	assert_int_equal(bootinfo_usable(&bi), BOOTINFO_RANGES / 2 * 0x1000);
 
 	begin();
@@ -374,7 +376,8 @@ static void test_too_many_reserved(void **)
 	assert_int_equal(bi.left_out, 4);
 	assert_int_equal(bi.nr_ranges, BOOTINFO_RANGES - 1);
 	for (unsigned i = 0; i < bi.nr_ranges; i++)
-		expect_range(i, 0x100000 + (i + (i > 4)) * 0x10000ull, 0x108000 + (i + (i > 4)) * 0x10000ull, BOOT_MEMORY_USABLE);
+		expect_range(i, 0x100000 + (i + (i > 4)) * 0x10000ull,
+			     0x108000 + (i + (i > 4)) * 0x10000ull, BOOT_MEMORY_USABLE);
 }
 
 static void test_boot_services_running(void **)
@@ -595,7 +598,8 @@ int main(void)
 		cmocka_unit_test(test_long_efi_map),
 		cmocka_unit_test(test_too_many_reserved),
 		cmocka_unit_test(test_boot_services_running),
-		cmocka_unit_test(test_framebuffer), cmocka_unit_test(test_no_framebuffer),
+		cmocka_unit_test(test_framebuffer),
+		cmocka_unit_test(test_no_framebuffer),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_too_many_modules),
 		cmocka_unit_test(test_long_strings),

@@ -60,8 +60,10 @@ static void refuse(const char *word, const char *expected)
 
 static void test_escape(void **)
 {
-	static const char *const bad[] = { "escape=", "escape=^", "escape=x", "escape=^1", "escape=^M", "escape=^j", "escape=^@",
-					   "escape=^AB", "escape=A^", "escape=None", "escape=^\x7f", "escape=^[" };
+	static const char *const bad[] = {
+		"escape=",   "escape=^",   "escape=x",  "escape=^1",   "escape=^M",    "escape=^j",
+		"escape=^@", "escape=^AB", "escape=A^", "escape=None", "escape=^\x7f", "escape=^["
+	};
 
 	assert_int_equal(parse("escape=^A"), 0);
 	assert_int_equal(c.escape, 1);
@@ -100,7 +102,8 @@ static void test_gdb(void **)
 	assert_int_equal(parse("console=none gdb=com1,a"), 0);
 	assert_int_equal(parse("console=mmio:0x3f8 gdb=com1,a"), 0);
 	for (unsigned i = 0; i < 3; i++) {
-		static const char *const same[] = { "gdb=com1,a", "gdb=com2,a console=com2", "console=0x3e8 gdb=com3,9600,a" };
+		static const char *const same[] = { "gdb=com1,a", "gdb=com2,a console=com2",
+						    "console=0x3e8 gdb=com3,9600,a" };
 
 		assert_int_equal(parse(same[i]), 1);
 		assert_string_equal(last, "gdb=: its port is the console's: choose another");
@@ -112,7 +115,8 @@ static void test_gdb(void **)
 
 static void test_panic(void **)
 {
-	static const char *const bad[] = { "panic=", "panic=0", "panic=86401", "panic=-1", "panic=5s", "panic=Halt" };
+	static const char *const bad[] = { "panic=",   "panic=0",  "panic=86401",
+					   "panic=-1", "panic=5s", "panic=Halt" };
 
 	assert_int_equal(parse("panic=5"), 0);
 	assert_int_equal(c.panic, 5);
@@ -126,7 +130,8 @@ static void test_panic(void **)
 
 static void test_screen(void **)
 {
-	static const char *const bad[] = { "screen=", "screen=0", "screen=601", "screen=-1", "screen=5s", "screen=None",
+	static const char *const bad[] = { "screen=",   "screen=0",      "screen=601",
+					   "screen=-1", "screen=5s",     "screen=None",
 					   "screen=on", "screen=none,5", "screen" };
 
 	assert_int_equal(parse("screen=none"), 0);
@@ -136,7 +141,8 @@ static void test_screen(void **)
 	assert_int_equal(parse("screen=none screen=600"), 0);
 	assert_int_equal(c.screen, 600);
 	for (unsigned i = 0; i < ARRAY_SIZE(bad) - 1; i++)
-		refuse(bad[i], "expected none, or seconds from 1 to 600 for a page of the hardware check");
+		refuse(bad[i],
+		       "expected none, or seconds from 1 to 600 for a page of the hardware check");
 	refuse(bad[ARRAY_SIZE(bad) - 1], "expected check, console=, ");
 }
 
@@ -160,9 +166,12 @@ static void test_check(void **)
 	/* clang-format on */
 
 	static const char *const bad[] = {
-		"check=", "check=0", "check=3601", "check=,stay", "check=5,", "check=5,sta", "check5", "check,stay", "check=stay,5",
-		"checks", "check=5,stay,", "Check", "check=-1", "check=dump,5", "check=dump,dump", "check=stay,stay", "check=5,5",
-		"check=dumps", "check=,", "check=5,dump,stay,dump", "check=json,json", "check=json,5", "check=jsons",
+		"check=",          "check=0",      "check=3601",      "check=,stay",
+		"check=5,",        "check=5,sta",  "check5",          "check,stay",
+		"check=stay,5",    "checks",       "check=5,stay,",   "Check",
+		"check=-1",        "check=dump,5", "check=dump,dump", "check=stay,stay",
+		"check=5,5",       "check=dumps",  "check=,",         "check=5,dump,stay,dump",
+		"check=json,json", "check=json,5", "check=jsons",
 	};
 
 	assert_int_equal(parse("panic=5"), 0);
@@ -208,10 +217,12 @@ static void test_good(void **)
 	assert_int_equal(parse("console=com1,irq=none"), 0);
 	assert_true(c.console_irq == CMDLINE_IRQ_NONE && c.baud == 115200 && !c.baud_named);
 	assert_int_equal(parse("console=mmio32:0xfe03a000,9600,irq=255 console=com2"), 0);
-	assert_true(!c.console_wide && !c.baud_named && c.console_irq == CMDLINE_IRQ_UNKNOWN && c.baud == 115200);
+	assert_true(!c.console_wide && !c.baud_named && c.console_irq == CMDLINE_IRQ_UNKNOWN &&
+		    c.baud == 115200);
 	/* Registers of 32 bits have a clock of their own: the speed stays. */
 	assert_int_equal(parse("console=mmio32:0xfe03a000"), 0);
-	assert_true(c.console == CMDLINE_CONSOLE_MMIO && c.console_wide && c.console_address == 0xfe03a000 && c.baud == 0);
+	assert_true(c.console == CMDLINE_CONSOLE_MMIO && c.console_wide &&
+		    c.console_address == 0xfe03a000 && c.baud == 0);
 	assert_int_equal(parse("console=mmio32:0xfe03a000,115200"), 0);
 	assert_true(c.console_wide && c.baud == 115200);
 	assert_int_equal(parse("console=none"), 0);
@@ -276,9 +287,13 @@ static void test_mitigate(void **)
 	assert_int_equal(c.mitigate, MIT_VERW | MIT_BHB);
 	assert_false(c.mitigate_off);
 	assert_int_equal(parse("mitigate=spectre"), 1);
-	assert_string_equal(last, "'mitigate=spectre': expected auto, off, or what to force on: spec_ctrl, ibpb_exit, "
-				  "rsb_one, rsb, bhb, thunks, divider, verw, l1d_flush, split");
-	assert_int_equal(parse("mitigate=verw,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 1);
+	assert_string_equal(
+		last,
+		"'mitigate=spectre': expected auto, off, or what to force on: spec_ctrl, ibpb_exit, "
+		"rsb_one, rsb, bhb, thunks, divider, verw, l1d_flush, split");
+	assert_int_equal(
+		parse("mitigate=verw,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+		1);
 	assert_non_null(strstr(last, "l1d_flush, split"));
 }
 
@@ -357,8 +372,10 @@ static void test_long_word(void **)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 239);
-	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, screen=, idle=, "
-					 "corrected=, power=, x2apic=, nmi= or panic="));
+	assert_non_null(strstr(
+		last,
+		"expected check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, screen=, idle=, "
+		"corrected=, power=, x2apic=, nmi= or panic="));
 }
 
 int main(void)
@@ -368,13 +385,18 @@ int main(void)
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_gdb),
 		cmocka_unit_test(test_panic),
-		cmocka_unit_test(test_check), cmocka_unit_test(test_screen),
+		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_screen),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),
-		cmocka_unit_test(test_mitigate), cmocka_unit_test(test_iommu), cmocka_unit_test(test_nmi),
+		cmocka_unit_test(test_mitigate),
+		cmocka_unit_test(test_iommu),
+		cmocka_unit_test(test_nmi),
 		cmocka_unit_test(test_corrected),
-		cmocka_unit_test(test_power), cmocka_unit_test(test_idle), cmocka_unit_test(test_x2apic),
+		cmocka_unit_test(test_power),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_x2apic),
 		cmocka_unit_test(test_long_word),
 	};
 

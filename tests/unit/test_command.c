@@ -88,7 +88,8 @@ static void test_errors(void **)
 		{ "log 4294967296", "expected a number, found '4294967296'" },
 		{ "log 1x", "expected a number, found '1x'" },
 		{ "log -1", "expected a number, found '-1'" },
-		{ "log 99999999999999999999999999", "expected a number, found '99999999999999999999999999'" },
+		{ "log 99999999999999999999999999",
+		  "expected a number, found '99999999999999999999999999'" },
 		{ "a b c d e f g h i j k l", "unknown command 'a': help lists them" },
 		{ "regs vm0 1 2 3 4 5 6", "'2' is too much: usage: regs VM [VCPU]" },
 	};
@@ -197,11 +198,9 @@ static void test_completion(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_each), cmocka_unit_test(test_many_words),
-		cmocka_unit_test(test_long_words),
-		cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_commands),   cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_each),       cmocka_unit_test(test_many_words),
+		cmocka_unit_test(test_long_words), cmocka_unit_test(test_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,8 @@
 
 #define ALL "create, destroy, console, cpus:1-2, memory:256M"
 #define FUNCTION ", pci:02:00.0, net:lan0, net:lan1"
-#define BOOTS "pci_irq, pci_node, cache, bandwidth, counters, dmi = node: only a VM of the boot has it"
+#define BOOTS \
+	"pci_irq, pci_node, cache, bandwidth, counters, dmi = node: only a VM of the boot has it"
 #define VM "kernel = image\nmemory = 64M\n"
 
 /* Bytes of images, by what was taken. */
@@ -67,7 +68,8 @@ static u16 put_as(unsigned session, const char *name, const u8 *data, u64 size, 
 	if (err || !strncmp(text(), "have=yes", 8))
 		return err;
 	for (u64 at = 0; !err && at < size; at += 30000)
-		err = commander_request(session, COMMANDER_DATA, data + at, (u32)MIN(size - at, 30000ul));
+		err = commander_request(session, COMMANDER_DATA, data + at,
+					(u32)MIN(size - at, 30000ul));
 	return err ? err : commander_request(session, COMMANDER_IMAGE_END, "", 0);
 }
 
@@ -108,7 +110,9 @@ static void test_messages(void **)
 	commander_bytes(0, &m, sizeof(m), &what);
 	assert_int_equal(what, 0);
 	assert_int_equal(((struct commander_message *)answer.data)->tag, 9);
-	assert_non_null(strstr(text(), "protocol=1\tcommander=service\tmay=\tmemory=0\tmemory_used=0\trefused=0\n"));
+	assert_non_null(strstr(
+		text(),
+		"protocol=1\tcommander=service\tmay=\tmemory=0\tmemory_used=0\trefused=0\n"));
 	commander_bytes(0, &m, sizeof(m) - 1, &what);
 	assert_int_equal(what, EINVAL);
 	commander_bytes(0, &m, 0, &what);
@@ -139,27 +143,37 @@ static void test_messages(void **)
 
 static void test_rights(void **)
 {
-	static const struct { unsigned what; const char *needs; } rows[] = {
-		{ COMMANDER_CREATE, "create" }, { COMMANDER_START, "create" }, { COMMANDER_RESUME, "create" },
-		{ COMMANDER_IMAGE, "create" }, { COMMANDER_DATA, "create" }, { COMMANDER_IMAGE_END, "create" },
-		{ COMMANDER_IMAGE_REMOVE, "create" }, { COMMANDER_DESTROY, "destroy" }, { COMMANDER_STOP, "destroy" },
-		{ COMMANDER_PAUSE, "destroy" }, { COMMANDER_PRESS, "destroy" }, { COMMANDER_RESTART, "create, destroy" },
-		{ COMMANDER_NMI, "destroy" },
-		{ COMMANDER_READ, "console" }, { COMMANDER_WRITE, "console" },
+	static const struct {
+		unsigned what;
+		const char *needs;
+	} rows[] = {
+		{ COMMANDER_CREATE, "create" },       { COMMANDER_START, "create" },
+		{ COMMANDER_RESUME, "create" },       { COMMANDER_IMAGE, "create" },
+		{ COMMANDER_DATA, "create" },         { COMMANDER_IMAGE_END, "create" },
+		{ COMMANDER_IMAGE_REMOVE, "create" }, { COMMANDER_DESTROY, "destroy" },
+		{ COMMANDER_STOP, "destroy" },        { COMMANDER_PAUSE, "destroy" },
+		{ COMMANDER_PRESS, "destroy" },       { COMMANDER_RESTART, "create, destroy" },
+		{ COMMANDER_NMI, "destroy" },         { COMMANDER_READ, "console" },
+		{ COMMANDER_WRITE, "console" },
 	};
-	static const char *const others[] = { "", "create", "destroy", "console", "create, destroy", "boot", "trusted" };
+	static const char *const others[] = { "",        "create",          "destroy",
+					      "console", "create, destroy", "boot",
+					      "trusted" };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
 		for (unsigned k = 0; k < ARRAY_SIZE(others); k++) {
 			bool has = !strcmp(others[k], rows[i].needs) ||
-				   (!strcmp(others[k], "create, destroy") && strcmp(rows[i].needs, "console") != 0);
+				   (!strcmp(others[k], "create, destroy") &&
+				    strcmp(rows[i].needs, "console") != 0);
 
 			commander_begin(others[k]);
 			assert_int_equal(ask(rows[i].what, "no-such-vm") == EPERM, !has);
 		}
 	/* Those of the boot, and least of all itself. */
 	commander_begin("create, destroy");
-	monitor_slots[1] = (struct slot){ .file = "b.conf", .config = &(struct vm_config){ .name = "b" }, .state = STARTED };
+	monitor_slots[1] = (struct slot){ .file = "b.conf",
+					  .config = &(struct vm_config){ .name = "b" },
+					  .state = STARTED };
 	monitor_nr_slots = 2;
 	assert_int_equal(ask(COMMANDER_STOP, "b"), EPERM);
 	service_config.control.may |= MAY_BOOT;
@@ -224,8 +238,10 @@ static void test_images(void **)
 	assert_memory_equal(fake_host.modules[1].data, data, sizeof(data));
 	assert_int_equal(fake_host.modules[1].size, sizeof(data));
 	assert_int_equal(ask(COMMANDER_IMAGES, ""), 0);
-	snprintf(line, sizeof(line), "name=k\tsize=6\tsha256=-\tused=yes\tboot=yes\n"
-		 "name=image\tsize=100000\tsha256=%s\tused=no\tboot=no\n", hex);
+	snprintf(line, sizeof(line),
+		 "name=k\tsize=6\tsha256=-\tused=yes\tboot=yes\n"
+		 "name=image\tsize=100000\tsha256=%s\tused=no\tboot=no\n",
+		 hex);
 	assert_string_equal(text(), line);
 	/* The same again is not sent, and stands there once. */
 	assert_int_equal(put(1, "twin", data, sizeof(data)), 0);
@@ -289,14 +305,14 @@ static void test_images(void **)
 	assert_int_equal(taken(), 0);
 	assert_false(fake_host.freed_zero);
 	/* What is no announcement. */
-	static const char *const bad[] = { "", "a", "a 5", "a 5 12", "a 0 %s", "a x %s", "a 5x %s", " 5 %s", "a 5 %s0",
-					   "a\tb 5 %s" };
+	static const char *const bad[] = { "",       "a",       "a 5",   "a 5 12",  "a 0 %s",
+					   "a x %s", "a 5x %s", " 5 %s", "a 5 %s0", "a\tb 5 %s" };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
 		const char *hash = strstr(bad[i], "%s");
 
-		snprintf(line, sizeof(line), "%.*s%s%s", hash ? (int)(hash - bad[i]) : 99, bad[i], hash ? hex : "",
-			 hash ? hash + 2 : "");
+		snprintf(line, sizeof(line), "%.*s%s%s", hash ? (int)(hash - bad[i]) : 99, bad[i],
+			 hash ? hex : "", hash ? hash + 2 : "");
 		assert_int_equal(ask(COMMANDER_IMAGE, line), EINVAL);
 	}
 	assert_int_equal(taken(), 0);
@@ -349,20 +365,23 @@ static void test_replace(void **)
 	assert_int_equal(put_as(0, "image", third, sizeof(third), " replace"), 0);
 	snprintf(text_of, sizeof(text_of), file, 'b', 'b');
 	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
-	assert_true(kernel_of(&monitor_slots[1]) == 2 && kernel_of(&monitor_slots[2]) == 3 && taken() == MIB(4));
+	assert_true(kernel_of(&monitor_slots[1]) == 2 && kernel_of(&monitor_slots[2]) == 3 &&
+		    taken() == MIB(4));
 	hex_of(second, sizeof(second), hex);
 	snprintf(left, sizeof(left), "image@%.12s", hex);
 	ask(COMMANDER_SHOW, "a");
 	assert_non_null(strstr(text(), left));
 	ask(COMMANDER_IMAGES, "");
-	assert_true(strstr(text(), left) && strstr(text(), "\nname=image\t") && strstr(text(), "\tused=yes\tboot=no"));
+	assert_true(strstr(text(), left) && strstr(text(), "\nname=image\t") &&
+		    strstr(text(), "\tused=yes\tboot=no"));
 	/* Neither can be removed, nor the name that one has left be given away; and back again to what is still there. */
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, left), EBUSY);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
 	assert_int_equal(put(0, left, first, sizeof(first)), EINVAL);
 	assert_int_equal(put_as(0, "image", second, sizeof(second), " replace"), 0);
 	assert_string_equal(text(), "have=yes\n");
-	assert_true(kernel_of(&monitor_slots[1]) == 2 && kernel_of(&monitor_slots[2]) == 3 && taken() == MIB(4));
+	assert_true(kernel_of(&monitor_slots[1]) == 2 && kernel_of(&monitor_slots[2]) == 3 &&
+		    taken() == MIB(4));
 	/* A third VM of what has left the name once already, and leaves it again. */
 	snprintf(text_of, sizeof(text_of), file, 'c', 'c');
 	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
@@ -388,7 +407,8 @@ static void test_replace(void **)
 	assert_true(!taken() && modules() == 1);
 	/* A VM that is not made binds nothing. */
 	assert_int_equal(put(0, "image", first, sizeof(first)), 0);
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 300M\n"), EINVAL);
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 300M\n"),
+			 EINVAL);
 	assert_int_equal(modules(), 2);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }
@@ -416,7 +436,8 @@ static void test_room(void **)
 	hex_of("x", 1, hex);
 	snprintf(line, sizeof(line), "large %lu %s", (u64)MIB(7), hex);
 	assert_int_equal(ask(COMMANDER_IMAGE, line), ENOSPC);
-	assert_string_equal(text(), "large: 8388608 bytes in whole 2 MiB: control_may has memory for 0 more");
+	assert_string_equal(
+		text(), "large: 8388608 bytes in whole 2 MiB: control_may has memory for 0 more");
 	/* Nor for what has no room beside an image that a VM names, though nobody names it by another of its names. */
 	assert_int_equal(put(0, "twin", data[0], sizeof(data[0])), 0);
 	snprintf(line, sizeof(line), "large %lu %s", (u64)MIB(5), hex);
@@ -426,20 +447,31 @@ static void test_room(void **)
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "twin"), 0);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
 	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = b\n" VM), EINVAL);
-	assert_string_equal(text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 0 left");
-	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = b\nkernel = image\nmemory = 32M\ndisk = scratch:32M\n"), EINVAL);
-	assert_string_equal(text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 0 left");
+	assert_string_equal(
+		text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 0 left");
+	assert_int_equal(
+		ask(COMMANDER_CREATE,
+		    "b.conf\nname = b\nkernel = image\nmemory = 32M\ndisk = scratch:32M\n"),
+		EINVAL);
+	assert_string_equal(
+		text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 0 left");
 	/* For a VM, too, but none of its own: new and more go. */
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 70M\n"), EINVAL);
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 70M\n"),
+			 EINVAL);
 	ask(COMMANDER_IMAGES, "");
 	assert_true(strstr(text(), "name=new\t") && strstr(text(), "name=more\t"));
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 68M\n"), 0);
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 68M\n"),
+			 0);
 	ask(COMMANDER_IMAGES, "");
-	assert_true(!strstr(text(), "name=new") && !strstr(text(), "name=more") && strstr(text(), "name=image"));
+	assert_true(!strstr(text(), "name=new") && !strstr(text(), "name=more") &&
+		    strstr(text(), "name=image"));
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 70M\n"), EINVAL);
-	assert_string_equal(text(), "a.conf:3: memory: 73400320 bytes with its disks: control_may has 71303168 left");
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 70M\n"),
+			 EINVAL);
+	assert_string_equal(
+		text(),
+		"a.conf:3: memory: 73400320 bytes with its disks: control_may has 71303168 left");
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }
 
@@ -522,22 +554,30 @@ static void test_files(void **)
 	}
 	/* Without an IOMMU a function is as much as all of the node. */
 	fake_host.iommu = false;
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"), EINVAL);
-	assert_string_equal(text(), "a.conf:4: pci: without an IOMMU who has a function reaches all of the node: control_may does "
-			    "not have dma:identity");
+	assert_int_equal(ask(COMMANDER_CREATE,
+			     "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"),
+			 EINVAL);
+	assert_string_equal(
+		text(),
+		"a.conf:4: pci: without an IOMMU who has a function reaches all of the node: control_may does "
+		"not have dma:identity");
 	service_config.control.may |= MAY_IDENTITY;
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"), 0);
+	assert_int_equal(
+		ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"), 0);
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
 	/* All errors of a file are told. */
 	ask(COMMANDER_CREATE, bad[3].file);
 	assert_ptr_equal(strstr(text(), "a.conf:4: unknown key 'nonsense'"), text());
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "cpus = 1-2\nnet = lan1\n"), 0);
-	assert_true(monitor_slots[1].created && monitor_slots[1].config->created && monitor_slots[1].state == OVER);
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "cpus = 1-2\nnet = lan1\n"),
+			 0);
+	assert_true(monitor_slots[1].created && monitor_slots[1].config->created &&
+		    monitor_slots[1].state == OVER);
 	assert_string_equal(monitor_slots[1].config->file, "a.conf");
 	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = a\n" VM), EINVAL);
 	/* Which CPUs the planner may take. */
 	for (unsigned cpu = 0; cpu < 4; cpu++)
-		assert_int_equal(!!(monitor_slots[1].config->let_cpus[0] & BIT(cpu)), cpu == 1 || cpu == 2);
+		assert_int_equal(!!(monitor_slots[1].config->let_cpus[0] & BIT(cpu)),
+				 cpu == 1 || cpu == 2);
 	assert_null(service_config.let_cpus);
 	assert_int_equal(ask(COMMANDER_START, "a"), 0);
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), EBUSY);
@@ -550,7 +590,8 @@ static void test_files(void **)
 	monitor_slots[1].restart_at = 7;
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
 	assert_true(let_go == 1 && !monitor_slots[1].restart_at);
-	assert_true(!monitor_slots[1].starts && !monitor_slots[1].config && !monitor_slots[1].created);
+	assert_true(!monitor_slots[1].starts && !monitor_slots[1].config &&
+		    !monitor_slots[1].created);
 	assert_int_equal(output_rings[1].head, 0);
 	assert_int_equal(monitor_nr_slots, 3);
 	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
@@ -587,7 +628,9 @@ static void test_files(void **)
 	/* Not its file: that is the name of whose a function is that did not stop, and would be the next VM's. */
 	pci_holder = monitor_slots[1].config;
 	assert_int_equal(ask(COMMANDER_DESTROY, "e"), EBUSY);
-	assert_non_null(strstr(text(), "e: a CPU or a function of it has not stopped: where it does not in a minute, it"));
+	assert_non_null(strstr(
+		text(),
+		"e: a CPU or a function of it has not stopped: where it does not in a minute, it"));
 	pci_holder = NULL;
 	assert_int_equal(ask(COMMANDER_DESTROY, "e"), 0);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
@@ -600,12 +643,22 @@ static void test_files(void **)
 static void test_outcome(void **)
 {
 	static struct vm_config config = {
-		.name = "b", .memory = MIB(64), .cmdline = "a\tb", .nr_disks = 2, .disk = { { "d", 0, 3 }, { "", MIB(32), 4 } },
-		.nr_nets = 1, .net = { { "lan", 0x0605040302, .bridge = true } },
+		.name = "b",
+		.memory = MIB(64),
+		.cmdline = "a\tb",
+		.nr_disks = 2,
+		.disk = { { "d", 0, 3 }, { "", MIB(32), 4 } },
+		.nr_nets = 1,
+		.net = { { "lan", 0x0605040302, .bridge = true } },
 	};
-	static const char *const lines[] = { "[   12.345] b: b.conf:7: memory: 64M are not free", "[   12.350] c: other",
-					     "[   12.350] b: > b: mine", "bb: not its", "[   12.400] b: not started", NULL };
-	static const char *const bad[] = { "margay: bad.conf:2: unknown key 'x'", "margay: no VM", NULL };
+	static const char *const lines[] = { "[   12.345] b: b.conf:7: memory: 64M are not free",
+					     "[   12.350] c: other",
+					     "[   12.350] b: > b: mine",
+					     "bb: not its",
+					     "[   12.400] b: not started",
+					     NULL };
+	static const char *const bad[] = { "margay: bad.conf:2: unknown key 'x'", "margay: no VM",
+					   NULL };
 	static const char *const crash[] = { "b: vcpu0: cannot emulate 0f 0b\tat 0x10", NULL };
 	struct slot *b = &monitor_slots[1], *none = &monitor_slots[2];
 
@@ -616,13 +669,16 @@ static void test_outcome(void **)
 	outcome_forget(b);
 	outcome_forget(none);
 	ask(COMMANDER_LIST, "");
-	assert_non_null(strstr(text(), "memory_and_disks=100663296\tend=\tstatus=0\tended=\tline=0\twhy=\tlast=\n"));
+	assert_non_null(strstr(
+		text(),
+		"memory_and_disks=100663296\tend=\tstatus=0\tended=\tline=0\twhy=\tlast=\n"));
 	fake_host.wall_ns = 1700000000000000000;
 	fake_host.tsc = 0;
 	fake_log = lines;
 	outcome_not_started(b, NULL);
 	ask(COMMANDER_LIST, "");
-	assert_said("\tend=not-started\tstatus=0\t" WHEN "\tline=7\twhy=memory: 64M are not free\tlast=\n");
+	assert_said("\tend=not-started\tstatus=0\t" WHEN
+		    "\tline=7\twhy=memory: 64M are not free\tlast=\n");
 	outcome_not_started(b, "no CPU is free");
 	ask(COMMANDER_LIST, "");
 	assert_non_null(strstr(text(), "\tline=0\twhy=no CPU is free\t"));
@@ -639,7 +695,9 @@ static void test_outcome(void **)
 	ask(COMMANDER_SHOW, "b");
 	assert_said("\tend=exit\tstatus=3\t" WHEN "\tline=0\twhy=\tlast=the end\n");
 	assert_non_null(strstr(text(), "\ndisk=d\ncmdline=a b\nscratch=33554432\n"));
-	assert_non_null(strstr(text(), "\nsegment=lan\tmac=02:03:04:05:06:00\tbridge=yes\tisolated=no\tmirror=no\tplain=no\n"));
+	assert_non_null(strstr(
+		text(),
+		"\nsegment=lan\tmac=02:03:04:05:06:00\tbridge=yes\tisolated=no\tmirror=no\tplain=no\n"));
 	/* What it has said is for who may read its console. */
 	service_config.control.may &= ~(unsigned)MAY_CONSOLE;
 	ask(COMMANDER_SHOW, "b");
@@ -656,7 +714,8 @@ static void test_outcome(void **)
 	fake_output = OUTPUT_LOG_AGAIN;
 	outcome_ended(b);
 	ask(COMMANDER_SHOW, "b");
-	assert_said("\tend=crash\tstatus=3\t" WHEN "\tline=0\twhy=vcpu0: cannot emulate 0f 0b at 0x10\tlast=\n");
+	assert_said("\tend=crash\tstatus=3\t" WHEN
+		    "\tline=0\twhy=vcpu0: cannot emulate 0f 0b at 0x10\tlast=\n");
 	fake_log = NULL;
 	fake_output = NULL;
 	/* Each kind as often as it has been. */
@@ -683,7 +742,9 @@ static void test_counts(void **)
 	fake_host.iommu = true;
 	monitor_slots[1].vm = NULL;
 	ask(COMMANDER_COUNTS, "");
-	assert_string_equal(text(), "corrected=7\tuncorrected=0\nfunction=0000:02:01.0\tblocked_dma=5\tblocked_interrupts=1\n");
+	assert_string_equal(
+		text(),
+		"corrected=7\tuncorrected=0\nfunction=0000:02:01.0\tblocked_dma=5\tblocked_interrupts=1\n");
 	/* The pages are its lines. */
 	ask(COMMANDER_COUNTS, "from=1");
 	assert_string_equal(text(), "function=0000:02:01.0\tblocked_dma=5\tblocked_interrupts=1\n");
@@ -737,12 +798,16 @@ static void test_file_text(void **)
 static void test_restart(void **)
 {
 	commander_begin("create, destroy, boot");
-	monitor_slots[1] = (struct slot){ .file = "b.conf", .config = &(struct vm_config){ .name = "b" }, .state = STARTED,
-					  .starts = 1, .stopped = true };
+	monitor_slots[1] = (struct slot){ .file = "b.conf",
+					  .config = &(struct vm_config){ .name = "b" },
+					  .state = STARTED,
+					  .starts = 1,
+					  .stopped = true };
 	monitor_nr_slots = 2;
 	commander_starting = 1;
 	assert_int_equal(ask(COMMANDER_RESTART, "b"), 0);
-	assert_true(!monitor_slots[1].stopped && monitor_slots[1].state == STARTED && monitor_slots[1].starts == 1);
+	assert_true(!monitor_slots[1].stopped && monitor_slots[1].state == STARTED &&
+		    monitor_slots[1].starts == 1);
 	monitor_slots[1].vm = &service;
 	commander_starting = 2;
 	assert_int_equal(ask(COMMANDER_RESTART, "b"), 0);
@@ -794,7 +859,9 @@ static void test_output(void **)
 	struct output_ring *r = &output_rings[1];
 
 	commander_begin("console, boot");
-	monitor_slots[1] = (struct slot){ .file = "b.conf", .config = &(struct vm_config){ .name = "b" }, .state = OVER };
+	monitor_slots[1] = (struct slot){ .file = "b.conf",
+					  .config = &(struct vm_config){ .name = "b" },
+					  .state = OVER };
 	monitor_nr_slots = 2;
 	assert_int_equal(ask(COMMANDER_READ, "b 0"), 0);
 	assert_string_equal(text(), "offset=0\tnext=0\n");
@@ -831,15 +898,18 @@ static void test_long_answer(void **)
 	assert_int_equal(ask(COMMANDER_LOG, "80"), 0);
 	assert_true(strlen(text()) == 80 * 401 && text()[399] == '0');
 	assert_int_equal(ask(COMMANDER_LOG, "1000"), 0);
-	assert_true(!strstr(text(), "truncated") && strlen(text()) == 81 * 401 && !strcmp(text() + 81 * 401 - 5, "0999\n"));
+	assert_true(!strstr(text(), "truncated") && strlen(text()) == 81 * 401 &&
+		    !strcmp(text() + 81 * 401 - 5, "0999\n"));
 	assert_int_equal(ask(COMMANDER_LOG, "1001"), EINVAL);
 	assert_int_equal(ask(COMMANDER_LOG, "x"), EINVAL);
 }
 
 static void test_memory(void **)
 {
-	static const char *const nowhere[] = { "t 8192 4096", "t 1327104 4096", "t 18446744073709547520 4096", NULL };
-	static const char *const wrong[] = { "t", "t 0", "t 1 4096", "t 0 0", "t 0 100", "t 0 4096 ", "t x 4096", NULL };
+	static const char *const nowhere[] = { "t 8192 4096", "t 1327104 4096",
+					       "t 18446744073709547520 4096", NULL };
+	static const char *const wrong[] = { "t",       "t 0",       "t 1 4096", "t 0 0",
+					     "t 0 100", "t 0 4096 ", "t x 4096", NULL };
 	u64 *ram;
 
 	commander_begin("dump");
@@ -872,7 +942,8 @@ static void test_memory(void **)
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 1048576"), 0);
 	assert_int_equal(strncmp(text(), "zeros=0\tbytes=28672\n", 20), 0);
 	assert_int_equal(answer.size, sizeof(struct commander_message) + 20 + 28672);
-	assert_memory_equal(answer.data + sizeof(struct commander_message) + 20, ram + 5 * 512, 28672);
+	assert_memory_equal(answer.data + sizeof(struct commander_message) + 20, ram + 5 * 512,
+			    28672);
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 4096"), 0);
 	assert_int_equal(answer.size, sizeof(struct commander_message) + 19 + 4096);
 	/* What the machine has lost is not read, and what is before that is. */
@@ -897,7 +968,8 @@ static void test_memory(void **)
 	assert_int_equal(lost_memory_met, 3);
 	mend_memory();
 	memset(ram + 7 * 512, 0, PAGE_SIZE);
-	assert_memory_equal(answer.data + sizeof(struct commander_message) + 20, ram + 6 * 512, 12288);
+	assert_memory_equal(answer.data + sizeof(struct commander_message) + 20, ram + 6 * 512,
+			    12288);
 	for (const char *const *p = nowhere; *p; p++)
 		assert_int_equal(ask(COMMANDER_MEMORY, *p), EFAULT);
 	for (const char *const *p = wrong; *p; p++)
@@ -923,7 +995,8 @@ static void test_registers(void **)
 	commander_there(true);
 	fake_host.tsc_step = 1;
 	assert_int_equal(ask(COMMANDER_REGISTERS, "t 1"), 0);
-	assert_string_equal(text(),
+	assert_string_equal(
+		text(),
 		"vcpu=1\tr15=0xaf\tr14=0xae\tr13=0xad\tr12=0xac\trbp=0xa5\trbx=0xa3\tr11=0xab\tr10=0xaa\tr9=0xa9\tr8=0xa8\t"
 		"rax=0xa0\trcx=0xa1\trdx=0xa2\trsi=0xa6\trdi=0xa7\trip=0x101\tcs=0x8\trflags=0x2\trsp=0xa4\tss=0x10\t"
 		"fs_base=0x200f\tgs_base=0x2010\tds=0x18\tes=0x0\tfs=0x20\tgs=0x28\tcr0=0x2000\tcr2=0x2001\tcr3=0x2002\t"
@@ -980,16 +1053,19 @@ static void test_pages(void **)
 			u64 count;
 
 			if (sscanf(p, "vcpu=%u\texit=\tcount=%lu\n", &vcpu, &count) == 2) {
-				assert_true(vcpu < ARRAY_SIZE(vcpus) && count % 1000 == 1 && count / 1000 < VMEXITS);
+				assert_true(vcpu < ARRAY_SIZE(vcpus) && count % 1000 == 1 &&
+					    count / 1000 < VMEXITS);
 				assert_false(seen[vcpu][count / 1000]);
 				seen[vcpu][count / 1000] = true;
 			} else {
-				assert_int_equal(sscanf(p, "vcpu=%u\tinjected=%lu\n", &vcpu, &count), 2);
+				assert_int_equal(
+					sscanf(p, "vcpu=%u\tinjected=%lu\n", &vcpu, &count), 2);
 				assert_int_equal(vcpu, injected++);
 			}
 		}
 		if (cut)
-			snprintf(request, sizeof(request), "service\n%.*s", (int)strcspn(cut + 14, "\n"), cut + 14);
+			snprintf(request, sizeof(request), "service\n%.*s",
+				 (int)strcspn(cut + 14, "\n"), cut + 14);
 		/* A line appears among those that have been said. */
 		vcpus[0].stats.exit[3].count = 3001;
 	}
@@ -1012,15 +1088,16 @@ static void test_pages(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sha256), cmocka_unit_test(test_messages), cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_press), cmocka_unit_test(test_nmi), cmocka_unit_test(test_images),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_registers), cmocka_unit_test(test_kept), cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_restart), cmocka_unit_test(test_outcome), cmocka_unit_test(test_file_text),
-		cmocka_unit_test(test_replace), cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_thousand),
+		cmocka_unit_test(test_sha256),    cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_rights),    cmocka_unit_test(test_press),
+		cmocka_unit_test(test_nmi),       cmocka_unit_test(test_images),
+		cmocka_unit_test(test_room),      cmocka_unit_test(test_files),
+		cmocka_unit_test(test_output),    cmocka_unit_test(test_long_answer),
+		cmocka_unit_test(test_memory),    cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_kept),      cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_restart),   cmocka_unit_test(test_outcome),
+		cmocka_unit_test(test_file_text), cmocka_unit_test(test_replace),
+		cmocka_unit_test(test_counts),    cmocka_unit_test(test_thousand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

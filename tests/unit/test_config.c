@@ -108,7 +108,10 @@ static void defaults(void **)
 		"vm0.conf:3: interrupts = direct: clock = freeze cannot stop the CPUs' own timers: use emulated");
 	refused(REQUIRED "interrupts = direct\nallow_smt_sharing = yes\n",
 		"vm0.conf:3: interrupts = direct: allow_smt_sharing lets others use its cores: use emulated");
-	assert_int_equal(parse(REQUIRED "interrupts = emulated\ntopology = flat\nclock = freeze\nallow_smt_sharing = yes\n"), 0);
+	assert_int_equal(
+		parse(REQUIRED
+		      "interrupts = emulated\ntopology = flat\nclock = freeze\nallow_smt_sharing = yes\n"),
+		0);
 	/* The ICR is the guest's where the APICs are. */
 	assert_false(config.ipi_direct);
 	assert_int_equal(parse(REQUIRED "ipi = direct\ninterrupts = direct\n"), 0);
@@ -117,7 +120,8 @@ static void defaults(void **)
 	assert_int_equal(parse(REQUIRED "interrupts = direct\nipi = filtered\n"), 0);
 	assert_false(config.ipi_direct);
 	assert_int_equal(parse(REQUIRED "ipi = filtered\n"), 0);
-	refused(REQUIRED "interrupts = direct\nipi = yes\n", "vm0.conf:4: ipi: expected filtered or direct, found 'yes'");
+	refused(REQUIRED "interrupts = direct\nipi = yes\n",
+		"vm0.conf:4: ipi: expected filtered or direct, found 'yes'");
 	refused(REQUIRED "ipi = direct\ninterrupts = emulated\n",
 		"vm0.conf:3: ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own");
 	refused(REQUIRED "interrupts = auto\nipi = direct\n",
@@ -131,7 +135,8 @@ static void defaults(void **)
 	assert_false(config.cstates_firmware);
 	refused(REQUIRED "cstates = firmware\ninterrupts = emulated\n",
 		"vm0.conf:3: cstates = firmware: not with interrupts = emulated, where the hypervisor chooses C-states");
-	refused(REQUIRED "cstates = deep\n", "vm0.conf:3: cstates: expected cpu or firmware, found 'deep'");
+	refused(REQUIRED "cstates = deep\n",
+		"vm0.conf:3: cstates: expected cpu or firmware, found 'deep'");
 	assert_false(config.counters);
 	assert_int_equal(parse(REQUIRED "counters = yes\n"), 0);
 	assert_true(config.counters);
@@ -165,9 +170,11 @@ static void not_direct(void **)
 		bool asked;
 		const char *why;
 	} cases[] = {
-		{ "topology = flat\n", 0, true, "topology = flat has other APIC IDs than the CPUs" },
+		{ "topology = flat\n", 0, true,
+		  "topology = flat has other APIC IDs than the CPUs" },
 		{ "clock = freeze\n", 0, true, "clock = freeze cannot stop the CPUs' own timers" },
-		{ "allow_smt_sharing = yes\n", 0, true, "allow_smt_sharing lets others use its cores" },
+		{ "allow_smt_sharing = yes\n", 0, true,
+		  "allow_smt_sharing lets others use its cores" },
 		{ "counters = yes\n", 0, true, "counters = yes would have no interrupt" },
 		{ "cmdline = nox2apic\n", 0, true, "cmdline has nox2apic" },
 		{ "cmdline = nox2apic quiet\n", 0, true, "cmdline has nox2apic" },
@@ -175,21 +182,25 @@ static void not_direct(void **)
 		{ "cmdline = quiet nox2apic ro\n", 0, true, "cmdline has nox2apic" },
 		{ "cmdline = nox2apicx xnox2apic a=nox2apic\n", 0, false, NULL },
 		{ "cmdline = nopv\n", 0, true, "cmdline has nopv" },
-		{ "", DIRECT_NO_KVM_GUEST, true, "the kernel is built without KVM_GUEST, and leaves x2APIC mode" },
+		{ "", DIRECT_NO_KVM_GUEST, true,
+		  "the kernel is built without KVM_GUEST, and leaves x2APIC mode" },
 		{ "", DIRECT_LEAVES_X2APIC, true, "the kernel took no x2APIC mode when it had it" },
 		{ "", DIRECT_XAPIC_KERNEL, true, "the kernel is built without X86_X2APIC" },
 		{ "", DIRECT_NO_X2APIC, true, "the CPUs have no x2APIC mode" },
-		{ "", DIRECT_X2APIC_OFF, true, "x2APIC mode is off, as the firmware wishes it, or by x2apic=off" },
+		{ "", DIRECT_X2APIC_OFF, true,
+		  "x2APIC mode is off, as the firmware wishes it, or by x2apic=off" },
 		{ "", DIRECT_WIDE_IDS, true, NULL },
 		{ "pci = 01:00.0\ndma = identity\n", DIRECT_WIDE_IDS, true,
 		  "devices do not reach all of its CPUs, by their APIC IDs" },
 		{ "pci = 01:00.0\ndma = identity\n", 0, true, NULL },
-		{ "", DIRECT_MULTIBOOT, false, "a multiboot kernel gets its local APIC in xAPIC mode" },
+		{ "", DIRECT_MULTIBOOT, false,
+		  "a multiboot kernel gets its local APIC in xAPIC mode" },
 		{ "", DIRECT_GDB, false, "gdb cannot step its CPUs without interrupts" },
 		{ "", DIRECT_NO_ALARM, false, NULL },
 	};
-	const unsigned all = DIRECT_NO_X2APIC | DIRECT_WIDE_IDS | DIRECT_MULTIBOOT | DIRECT_GDB | DIRECT_NO_ALARM |
-			     DIRECT_X2APIC_OFF | DIRECT_NO_KVM_GUEST | DIRECT_XAPIC_KERNEL | DIRECT_LEAVES_X2APIC;
+	const unsigned all = DIRECT_NO_X2APIC | DIRECT_WIDE_IDS | DIRECT_MULTIBOOT | DIRECT_GDB |
+			     DIRECT_NO_ALARM | DIRECT_X2APIC_OFF | DIRECT_NO_KVM_GUEST |
+			     DIRECT_XAPIC_KERNEL | DIRECT_LEAVES_X2APIC;
 	char text[400];
 	unsigned row;
 
@@ -200,17 +211,22 @@ static void not_direct(void **)
 		assert_int_equal(parse(text), 0);
 		row = 0;
 		if (why)
-			assert_string_equal(vm_config_not_direct(&config, cases[i].facts, &row), why);
+			assert_string_equal(vm_config_not_direct(&config, cases[i].facts, &row),
+					    why);
 		assert_null(vm_config_not_direct(&config, cases[i].facts, &row));
 		config.interrupts = VM_INTERRUPTS_DIRECT;
 		row = 0;
 		if (refused)
-			assert_string_equal(vm_config_not_direct(&config, cases[i].facts, &row), refused);
+			assert_string_equal(vm_config_not_direct(&config, cases[i].facts, &row),
+					    refused);
 		assert_null(vm_config_not_direct(&config, cases[i].facts, &row));
 	}
 	/* All at once: as many as there are, and the same ones behind each other in each call. */
-	assert_int_equal(parse(REQUIRED "topology = flat\nclock = freeze\nallow_smt_sharing = yes\ncounters = no\n"
-			       "cmdline = nox2apic\npci = 01:00.0\ndma = identity\n"), 0);
+	assert_int_equal(
+		parse(REQUIRED
+		      "topology = flat\nclock = freeze\nallow_smt_sharing = yes\ncounters = no\n"
+		      "cmdline = nox2apic\npci = 01:00.0\ndma = identity\n"),
+		0);
 	row = 0;
 	for (unsigned i = 0; i < 13; i++)
 		assert_non_null(vm_config_not_direct(&config, all, &row));
@@ -260,8 +276,12 @@ static void console_log(void **)
 					   "18014398509481988K", "18446744073709551616K" };
 	/* clang-format on */
 
-	static const struct { const char *text; unsigned kib; } good[] = {
-		{ "0", 0 }, { "4K", 4 }, { "64K", 64 }, { "1M", 1024 }, { "16M", 16384 }, { "16384K", 16384 },
+	static const struct {
+		const char *text;
+		unsigned kib;
+	} good[] = {
+		{ "0", 0 },     { "4K", 4 },      { "64K", 64 },
+		{ "1M", 1024 }, { "16M", 16384 }, { "16384K", 16384 },
 	};
 
 	assert_int_equal(parse(REQUIRED), 0);
@@ -277,8 +297,10 @@ static void console_log(void **)
 		char text[100], expected[200];
 
 		snprintf(text, sizeof(text), "console_log = %s\n", bad[i]);
-		snprintf(expected, sizeof(expected), "vm0.conf:1: console_log: expected 0, or 4K to 16M in steps of 4K, found '%s'",
-			 bad[i]);
+		snprintf(
+			expected, sizeof(expected),
+			"vm0.conf:1: console_log: expected 0, or 4K to 16M in steps of 4K, found '%s'",
+			bad[i]);
 		refused(text, expected);
 	}
 }
@@ -298,8 +320,11 @@ static void what_follows_wrong(void **)
 		char text[100], expected[200];
 
 		snprintf(text, sizeof(text), "restart_limit = %s\n", bad[i]);
-		snprintf(expected, sizeof(expected), "vm0.conf:1: restart_limit: expected 1 to 100000 restarts in a time of up to "
-			 "30 days, like 5 in 10m, found '%s'", bad[i]);
+		snprintf(
+			expected, sizeof(expected),
+			"vm0.conf:1: restart_limit: expected 1 to 100000 restarts in a time of up to "
+			"30 days, like 5 in 10m, found '%s'",
+			bad[i]);
 		refused(text, expected);
 	}
 	refused(REQUIRED "on_crash = restart\n\non_end = stop\n",
@@ -338,18 +363,23 @@ static void unknown(const char *text, const char *beginning)
 
 static void keys(void **)
 {
-	unknown(REQUIRED "cpu = 1\n", "vm0.conf:3: unknown key 'cpu': expected one of name, kernel, initrd, ");
-	unknown(REQUIRED "Kernel = a\n", "vm0.conf:3: unknown key 'Kernel': expected one of name, ");
+	unknown(REQUIRED "cpu = 1\n",
+		"vm0.conf:3: unknown key 'cpu': expected one of name, kernel, initrd, ");
+	unknown(REQUIRED "Kernel = a\n",
+		"vm0.conf:3: unknown key 'Kernel': expected one of name, ");
 	unknown("= 5\n", "vm0.conf:1: unknown key '': expected one of name, ");
 	/* All of them, the last one too. */
 	assert_non_null(strstr(err.text, ", topology, "));
 	assert_non_null(strstr(err.text, ", on_end"));
-	refused("# x\nkernel = a\nkernel = b\n", "vm0.conf:3: kernel: given twice, first in line 2");
+	refused("# x\nkernel = a\nkernel = b\n",
+		"vm0.conf:3: kernel: given twice, first in line 2");
 	refused("cmdline =\ncmdline = b\n", "vm0.conf:2: cmdline: given twice, first in line 1");
 	refused("kernel\n", "vm0.conf:1: expected 'key = value' or a '#' comment, found 'kernel'");
 	refused("kernel =\n", "vm0.conf:1: kernel: expected a value after '='");
-	refused("memory = 512M\n", "vm0.conf: required key 'kernel' is missing: the name of the module to boot");
-	refused("kernel = a\n", "vm0.conf: required key 'memory' is missing: a size like 512M or 12G");
+	refused("memory = 512M\n",
+		"vm0.conf: required key 'kernel' is missing: the name of the module to boot");
+	refused("kernel = a\n",
+		"vm0.conf: required key 'memory' is missing: a size like 512M or 12G");
 	refused("", "vm0.conf: required key 'kernel' is missing: the name of the module to boot");
 }
 
@@ -370,21 +400,24 @@ static void memory_sizes(void **)
 	assert_int_equal(parse("kernel = a\nmemory = 64T\n"), 0);
 	assert_int_equal(config.memory, 64ull << 40);
 	refused("memory = 65T\n", "vm0.conf:1: memory: expected 32M to 64T, found '65T'");
-	refused("memory = 16777217T\n", "vm0.conf:1: memory: expected 32M to 64T, found '16777217T'");
+	refused("memory = 16777217T\n",
+		"vm0.conf:1: memory: expected 32M to 64T, found '16777217T'");
 	for (unsigned i = 0; i < ARRAY_SIZE(not_a_size); i++) {
 		char text[80], message[160];
 
 		snprintf(text, sizeof(text), "memory = %s\n", not_a_size[i]);
-		snprintf(message, sizeof(message),
-		"vm0.conf:1: memory: expected a size with K, M, G or T, like 512M or 12G, found '%s'",
-			 not_a_size[i]);
+		snprintf(
+			message, sizeof(message),
+			"vm0.conf:1: memory: expected a size with K, M, G or T, like 512M or 12G, found '%s'",
+			not_a_size[i]);
 		refused(text, message);
 	}
 	refused("memory = 0G\n", "vm0.conf:1: memory: expected 32M to 64T, found '0G'");
 	refused("memory = 31M\n", "vm0.conf:1: memory: expected 32M to 64T, found '31M'");
 	refused("memory = 65537G\n", "vm0.conf:1: memory: expected 32M to 64T, found '65537G'");
 	/* 2^34 GiB is 2^64 bytes, which must not wrap to 0. */
-	refused("memory = 17179869184G\n", "vm0.conf:1: memory: expected 32M to 64T, found '17179869184G'");
+	refused("memory = 17179869184G\n",
+		"vm0.conf:1: memory: expected 32M to 64T, found '17179869184G'");
 	refused("memory = 18446744073709551615K\n",
 		"vm0.conf:1: memory: expected 32M to 64T, found '18446744073709551615K'");
 	refused("memory = 63M\n", "vm0.conf:1: memory: expected a multiple of 2M, found '63M'");
@@ -404,12 +437,18 @@ static void memory_by_node(void **)
 	assert_int_equal(parse("kernel = a\nmemory = all\n"), 0);
 	assert_int_equal(config.memory, 0);
 	assert_int_equal(config.nr_memory_nodes, 0);
-	refused("memory = node0\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node0'");
-	refused("memory = node:8G\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node:8G'");
-	refused("memory = node64:8G\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node64:8G'");
-	refused("memory = node0:8G, 4G\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found '4G'");
-	refused("memory = node0:8G,\n", "vm0.conf:1: memory: expected another node behind the comma, found 'node0:8G,'");
-	refused("memory = node0:\n", "vm0.conf:1: memory: expected a size with K, M, G or T, like 512M or 12G, found ''");
+	refused("memory = node0\n",
+		"vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node0'");
+	refused("memory = node:8G\n",
+		"vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node:8G'");
+	refused("memory = node64:8G\n",
+		"vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node64:8G'");
+	refused("memory = node0:8G, 4G\n",
+		"vm0.conf:1: memory: expected a part like node0:8G or node0:all, found '4G'");
+	refused("memory = node0:8G,\n",
+		"vm0.conf:1: memory: expected another node behind the comma, found 'node0:8G,'");
+	refused("memory = node0:\n",
+		"vm0.conf:1: memory: expected a size with K, M, G or T, like 512M or 12G, found ''");
 	refused("memory = node0:1M\n", "vm0.conf:1: memory: expected 32M to 64T, found '1M'");
 	refused("memory = node0:64M,node0:64M\n", "vm0.conf:1: memory: node0 is named twice");
 }
@@ -420,45 +459,59 @@ static void shape_words(void **)
 	assert_int_equal(config.leaf, VM_LEAF_1G);
 	assert_int_equal(config.memory_map, VM_MAP_AUTO);
 	assert_false(config.flat || config.remote_memory || config.smt_sharing);
-	assert_int_equal(parse(REQUIRED "leaf = 4K\nmemory_map = identity\ntopology = flat\nremote_memory = allow\n"
-				"allow_smt_sharing = yes\ncpus = all\n"), 0);
+	assert_int_equal(
+		parse(REQUIRED
+		      "leaf = 4K\nmemory_map = identity\ntopology = flat\nremote_memory = allow\n"
+		      "allow_smt_sharing = yes\ncpus = all\n"),
+		0);
 	assert_int_equal(config.leaf, VM_LEAF_4K);
 	assert_int_equal(config.memory_map, VM_MAP_IDENTITY);
 	assert_true(config.flat && config.remote_memory && config.smt_sharing);
 	assert_int_equal(config.cpus, 0);
 	assert_false(config.pinned);
 	refused("leaf = 2m\n", "vm0.conf:1: leaf: expected 4K, 2M or 1G, found '2m'");
-	refused("memory_map = x\n", "vm0.conf:1: memory_map: expected auto, offset or identity, found 'x'");
+	refused("memory_map = x\n",
+		"vm0.conf:1: memory_map: expected auto, offset or identity, found 'x'");
 	refused("topology = true\n", "vm0.conf:1: topology: expected node or flat, found 'true'");
-	refused("remote_memory = yes\n", "vm0.conf:1: remote_memory: expected refuse or allow, found 'yes'");
+	refused("remote_memory = yes\n",
+		"vm0.conf:1: remote_memory: expected refuse or allow, found 'yes'");
 	refused("trusted = maybe\n", "vm0.conf:1: trusted: expected no or yes, found 'maybe'");
-	refused("allow_smt_sharing = 1\n", "vm0.conf:1: allow_smt_sharing: expected no or yes, found '1'");
+	refused("allow_smt_sharing = 1\n",
+		"vm0.conf:1: allow_smt_sharing: expected no or yes, found '1'");
 }
 
 static void other_values(void **)
 {
 	refused("cpus = 0\n", "vm0.conf:1: cpus: expected 1 to 4096 vCPUs, found 0");
-	refused("cpus = 4294967297\n", "vm0.conf:1: cpus: expected 1 to 4096 vCPUs, found 4294967297");
+	refused("cpus = 4294967297\n",
+		"vm0.conf:1: cpus: expected 1 to 4096 vCPUs, found 4294967297");
 	refused("cpus = two\n",
 		"vm0.conf:1: cpus: expected a number of vCPUs, a list of CPUs like 1-3,6, or all, found 'two'");
 	refused("cpus = 1 # all of them\n",
 		"vm0.conf:1: cpus: expected a number of vCPUs, a list of CPUs like 1-3,6, or all, found '1 # all of them'");
-	refused("cpus = 3-1\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '3-1'");
+	refused("cpus = 3-1\n",
+		"vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '3-1'");
 	refused("cpus = 1-\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1-'");
-	refused("cpus = 1,,2\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,,2'");
+	refused("cpus = 1,,2\n",
+		"vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,,2'");
 	refused("cpus = 1,\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,'");
 	refused("cpus = 1-3,2\n", "vm0.conf:1: cpus: CPU 2 is named twice");
 	refused("cpus = 0-4096\n", "vm0.conf:1: cpus: expected numbers up to 4095, found 4096");
 	refused("cpus = 4-4096\n", "vm0.conf:1: cpus: expected numbers up to 4095, found 4096");
 	refused("cpus = 0-18446744073709551615\n",
 		"vm0.conf:1: cpus: expected numbers up to 4095, found 18446744073709551615");
-	refused("on_end = reboot\n", "vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, found 'reboot'");
-	refused("on_end = sto\n", "vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, found 'sto'");
-	refused("name = vm 0\n", "vm0.conf:1: name: expected letters, digits, '-' and '_', found 'vm 0'");
-	refused("name = ../vm\n", "vm0.conf:1: name: expected letters, digits, '-' and '_', found '../vm'");
+	refused("on_end = reboot\n",
+		"vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, found 'reboot'");
+	refused("on_end = sto\n",
+		"vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, found 'sto'");
+	refused("name = vm 0\n",
+		"vm0.conf:1: name: expected letters, digits, '-' and '_', found 'vm 0'");
+	refused("name = ../vm\n",
+		"vm0.conf:1: name: expected letters, digits, '-' and '_', found '../vm'");
 	refused("kernel = vmlinuz root=/dev/sda\n",
 		"vm0.conf:1: kernel: expected one module name without blanks, found 'vmlinuz root=/dev/sda'");
-	refused("kernel = vml\xc3\xafnux\n", "vm0.conf:1: kernel: expected one module name without blanks, found 'vml??nux'");
+	refused("kernel = vml\xc3\xafnux\n",
+		"vm0.conf:1: kernel: expected one module name without blanks, found 'vml??nux'");
 	/* A long wrong value is cut in the message. */
 	refused("on_end = 0123456789012345678901234567890123456789012\n",
 		"vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, "
@@ -470,7 +523,8 @@ static void lengths(void **)
 	char text[4096];
 	const unsigned prefix = sizeof("cmdline = ") - 1;
 
-	refused("name = 01234567890123456789012345678901\n", "vm0.conf:1: name: expected a name of at most 31 bytes, found 32");
+	refused("name = 01234567890123456789012345678901\n",
+		"vm0.conf:1: name: expected a name of at most 31 bytes, found 32");
 	assert_int_equal(parse(REQUIRED "name = 0123456789012345678901234567890\n"), 0);
 	snprintf(text, sizeof(text), "kernel = %064d\n", 0);
 	refused(text, "vm0.conf:1: kernel: expected a name of at most 63 bytes, found 64");
@@ -485,7 +539,8 @@ static void lengths(void **)
 	memset(text, ' ', sizeof(text));
 	memcpy(text, "cmdline = ", prefix);
 	assert_int_equal(parse_n(text, 3000), -EINVAL);
-	assert_string_equal(err.text, "vm0.conf:1: expected a line of at most 2303 bytes, found 3000");
+	assert_string_equal(err.text,
+			    "vm0.conf:1: expected a line of at most 2303 bytes, found 3000");
 }
 
 static void not_text(void **)
@@ -495,7 +550,8 @@ static void not_text(void **)
 	assert_int_equal(parse_n(nul, sizeof(nul) - 1), -EINVAL);
 	assert_string_equal(err.text, "vm0.conf:2: expected text, found control character 0x00");
 	refused("kernel = \x1b[2J\n", "vm0.conf:1: expected text, found control character 0x1b");
-	refused("kernel = a\rmemory = 1G\n", "vm0.conf:1: expected text, found control character 0x0d");
+	refused("kernel = a\rmemory = 1G\n",
+		"vm0.conf:1: expected text, found control character 0x0d");
 	refused("\xef\xbb\xbfkernel = a\n",
 		"vm0.conf:1: begins with a byte-order mark: save it without one");
 	/* The name of a file may be anything, too; the message still fits. */
@@ -505,7 +561,8 @@ static void not_text(void **)
 
 		memset(name, 'x', sizeof(name));
 		name[599] = 0;
-		assert_int_equal(vm_config_parse(name, "cpus = 0", 8, &config, &err, NULL), -EINVAL);
+		assert_int_equal(vm_config_parse(name, "cpus = 0", 8, &config, &err, NULL),
+				 -EINVAL);
 		assert_non_null(memchr(err.text, 0, sizeof(err.text)));
 		assert_non_null(strstr(err.text, "cpus: expected"));
 	}
@@ -520,7 +577,8 @@ static const char *names(void)
 
 	all[0] = 0;
 	for (unsigned i = 0; vm_config_name(&config, i, &name); i++)
-		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s %s %u, ", name.key, name.name, name.line);
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s %s %u, ", name.key, name.name,
+				      name.line);
 	assert_false(vm_config_name(&config, 7, &name));
 	return all;
 }
@@ -531,7 +589,9 @@ static void modules(void **)
 	assert_string_equal(names(), "kernel k 2, ");
 	assert_int_equal(parse("memory = 1G\nkernel = k\ninitrd = i\n"), 0);
 	assert_string_equal(names(), "kernel k 2, initrd i 3, ");
-	assert_int_equal(parse("memory = 1G\nkernel = k\ndisk = scratch:1G\ndisk = d\ninitrd = i\ndisk = d\n"), 0);
+	assert_int_equal(
+		parse("memory = 1G\nkernel = k\ndisk = scratch:1G\ndisk = d\ninitrd = i\ndisk = d\n"),
+		0);
 	assert_string_equal(names(), "kernel k 2, initrd i 5, disk d 4, disk d 6, ");
 }
 
@@ -542,14 +602,20 @@ static void nets(void **)
 	const struct vm_config *const file[] = { &a, NULL, &b };
 	unsigned at = 0;
 
-	assert_int_equal(parse(REQUIRED "net = lan0\nnet = lan-1 mac=02:00:00:0A:0b:01  isolated\nnet = x mirror offload=no\n"
-			       "net = y bridge\n"), 0);
+	assert_int_equal(
+		parse(REQUIRED
+		      "net = lan0\nnet = lan-1 mac=02:00:00:0A:0b:01  isolated\nnet = x mirror offload=no\n"
+		      "net = y bridge\n"),
+		0);
 	assert_int_equal(config.nr_nets, 4);
 	assert_string_equal(config.net[0].segment, "lan0");
-	assert_true(config.net[1].isolated && !config.net[1].mirror && !config.net[1].plain && config.net[1].line == 4);
-	assert_true(config.net[1].mac == 0x010b0a000002 && vm_config_mac(&config, 1) == config.net[1].mac);
+	assert_true(config.net[1].isolated && !config.net[1].mirror && !config.net[1].plain &&
+		    config.net[1].line == 4);
+	assert_true(config.net[1].mac == 0x010b0a000002 &&
+		    vm_config_mac(&config, 1) == config.net[1].mac);
 	assert_true(config.net[3].bridge && !config.net[2].bridge && !config.net[0].bridge);
-	assert_true(config.net[2].mirror && config.net[2].plain && !config.net[2].isolated && !config.net[2].mac);
+	assert_true(config.net[2].mirror && config.net[2].plain && !config.net[2].isolated &&
+		    !config.net[2].mac);
 	/* One of its own for each name and number, locally administered, one interface's, and always the same. */
 	strcpy(config.name, "a");
 	assert_int_equal(vm_config_mac(&config, 0) & 3, 2);
@@ -578,11 +644,14 @@ static void nets(void **)
 	assert_false(vm_config_lonely_net(file, 3, 2, &at, &err));
 	refused("net = a b\n",
 		"vm0.conf:1: net: expected mac=..., bridge, isolated, mirror or offload=no behind the segment, found 'b'");
-	refused("net = lan.0\n", "vm0.conf:1: net: expected a segment's name of letters, digits, '-' and '_', found 'lan.0'");
-	refused("net = abcdefghijklmnop\n", "vm0.conf:1: net: expected a segment's name of at most 15 bytes, found 16");
-#define NO_MAC(text) refused("net = a mac=" text "\n", \
-			     "vm0.conf:1: net: mac: expected one address, of one interface, like 02:00:00:00:00:01, found '" \
-			     text "'")
+	refused("net = lan.0\n",
+		"vm0.conf:1: net: expected a segment's name of letters, digits, '-' and '_', found 'lan.0'");
+	refused("net = abcdefghijklmnop\n",
+		"vm0.conf:1: net: expected a segment's name of at most 15 bytes, found 16");
+#define NO_MAC(text) \
+	refused("net = a mac=" text "\n", \
+		"vm0.conf:1: net: mac: expected one address, of one interface, like 02:00:00:00:00:01, found '" text \
+		"'")
 	NO_MAC("");
 	NO_MAC("02:00:00:00:00");
 	NO_MAC("02:00:00:00:00:0");
@@ -591,14 +660,17 @@ static void nets(void **)
 	NO_MAC("02:00:00:00:00:01:02");
 	NO_MAC("00:00:00:00:00:00");
 	NO_MAC("01:00:00:00:00:00");
-	refused("net = a mac=02:00:00:00:00:01 mac=02:00:00:00:00:02\n", "vm0.conf:1: net: mac: expected one address, of one "
+	refused("net = a mac=02:00:00:00:00:01 mac=02:00:00:00:00:02\n",
+		"vm0.conf:1: net: mac: expected one address, of one "
 		"interface, like 02:00:00:00:00:01, found '02:00:00:00:00:02'");
-	refused("net = a\nnet = b\nnet = c\nnet = d\nnet = e\n", "vm0.conf:5: net: expected at most 4 interfaces");
+	refused("net = a\nnet = b\nnet = c\nnet = d\nnet = e\n",
+		"vm0.conf:5: net: expected at most 4 interfaces");
 }
 
 static void disks(void **)
 {
-	assert_int_equal(parse(REQUIRED "disk = root.squashfs\ndisk = scratch:8G\nconsole = virtio\n"), 0);
+	assert_int_equal(
+		parse(REQUIRED "disk = root.squashfs\ndisk = scratch:8G\nconsole = virtio\n"), 0);
 	assert_int_equal(config.nr_disks, 2);
 	assert_string_equal(config.disk[0].name, "root.squashfs");
 	assert_int_equal(config.disk[0].scratch, 0);
@@ -607,12 +679,16 @@ static void disks(void **)
 	assert_true(config.virtio_console && vm_config_virtual(&config));
 	assert_int_equal(parse(REQUIRED "console = uart\n"), 0);
 	assert_false(vm_config_virtual(&config));
-	refused("disk = a b\n", "vm0.conf:1: disk: expected one module name without blanks, found 'a b'");
-	refused("disk = scratch:\n", "vm0.conf:1: disk: expected a size with K, M, G or T, like 512M or 12G, found ''");
-	refused("disk = scratch:8\n", "vm0.conf:1: disk: expected a size with K, M, G or T, like 512M or 12G, found '8'");
+	refused("disk = a b\n",
+		"vm0.conf:1: disk: expected one module name without blanks, found 'a b'");
+	refused("disk = scratch:\n",
+		"vm0.conf:1: disk: expected a size with K, M, G or T, like 512M or 12G, found ''");
+	refused("disk = scratch:8\n",
+		"vm0.conf:1: disk: expected a size with K, M, G or T, like 512M or 12G, found '8'");
 	refused("disk = scratch:33M\n", "vm0.conf:1: disk: expected a multiple of 2M, found '33M'");
 	refused("disk = scratch:1M\n", "vm0.conf:1: disk: expected 32M to 64T, found '1M'");
-	refused("disk = a\ndisk = b\ndisk = c\ndisk = d\ndisk = e\n", "vm0.conf:5: disk: expected at most 4 disks");
+	refused("disk = a\ndisk = b\ndisk = c\ndisk = d\ndisk = e\n",
+		"vm0.conf:5: disk: expected at most 4 disks");
 	refused("console = hvc0\n", "vm0.conf:1: console: expected uart or virtio, found 'hvc0'");
 }
 
@@ -628,34 +704,40 @@ static void tell(const char *text)
 /* All errors of a file: those before the last are told, and one that follows from another is none. */
 static void all_errors(void **)
 {
-	static const char text[] = "kernel =\nmemory = lots\nmemory = 1G\ncolour\nleaf = 3\npci = z\non_end = q\n"
-				   "on_crash = stop\n";
+	static const char text[] =
+		"kernel =\nmemory = lots\nmemory = 1G\ncolour\nleaf = 3\npci = z\non_end = q\n"
+		"on_crash = stop\n";
 	static const char wrong_dma[] = REQUIRED "dma = x\npci = 01:00.0\nmemory_map = offset\n";
 	static const char wrong_pci[] = REQUIRED "dma = x\npci = y\npci_irq = z\n";
 	char many[1000] = "";
 
 	assert_int_equal(vm_config_parse("f", text, strlen(text), &config, &err, tell), -EINVAL);
-	assert_string_equal(told, "f:1: kernel: expected a value after '='\n"
-				  "f:2: memory: expected a size with K, M, G or T, like 512M or 12G, found 'lots'\n"
-				  "f:3: memory: given twice, first in line 2\n"
-				  "f:4: expected 'key = value' or a '#' comment, found 'colour'\n"
-				  "f:5: leaf: expected 4K, 2M or 1G, found '3'\n"
-				  "f:6: pci: expected an address like 01:00.0, class:0107, or vendor and device like 8086:10d3, "
-				  "found 'z'\n"
-				  "f:7: on_end: expected stop, restart, poweroff_node or reboot_node, found 'q'\n");
+	assert_string_equal(
+		told,
+		"f:1: kernel: expected a value after '='\n"
+		"f:2: memory: expected a size with K, M, G or T, like 512M or 12G, found 'lots'\n"
+		"f:3: memory: given twice, first in line 2\n"
+		"f:4: expected 'key = value' or a '#' comment, found 'colour'\n"
+		"f:5: leaf: expected 4K, 2M or 1G, found '3'\n"
+		"f:6: pci: expected an address like 01:00.0, class:0107, or vendor and device like 8086:10d3, "
+		"found 'z'\n"
+		"f:7: on_end: expected stop, restart, poweroff_node or reboot_node, found 'q'\n");
 	assert_string_equal(err.text, "f:8: on_end: not beside on_poweroff, on_reboot or on_crash");
 	told[0] = 0;
 	/* Nothing else is wrong where these are. */
-	assert_int_equal(vm_config_parse("f", wrong_pci, strlen(wrong_pci), &config, &err, tell), -EINVAL);
+	assert_int_equal(vm_config_parse("f", wrong_pci, strlen(wrong_pci), &config, &err, tell),
+			 -EINVAL);
 	assert_non_null(strstr(told, "f:3: dma: "));
 	assert_non_null(strstr(told, "f:4: pci: "));
 	assert_null(strstr(told, "f:5: "));
 	assert_non_null(strstr(err.text, "f:5: pci_irq: expected"));
 	/* What goes with a word that is wrong is not known. */
 	told[0] = 0;
-	assert_int_equal(vm_config_parse("f", wrong_dma, strlen(wrong_dma), &config, &err, tell), -EINVAL);
+	assert_int_equal(vm_config_parse("f", wrong_dma, strlen(wrong_dma), &config, &err, tell),
+			 -EINVAL);
 	assert_string_equal(told, "");
-	assert_string_equal(err.text, "f:3: dma: expected identity, window, iommu or auto, found 'x'");
+	assert_string_equal(err.text,
+			    "f:3: dma: expected identity, window, iommu or auto, found 'x'");
 	/* What is no text, or has no end of errors, is not told line by line. */
 	told[0] = 0;
 	assert_int_equal(vm_config_parse("f", "a\n\001\nb\n", 6, &config, &err, tell), -EINVAL);
@@ -673,19 +755,22 @@ static void all_errors(void **)
 
 static void guest_modules(void **)
 {
-	assert_int_equal(parse(REQUIRED "module = a\nmodule =  b  -x y=1  \nmodule = c\nmodule = d\n"), 0);
+	assert_int_equal(
+		parse(REQUIRED "module = a\nmodule =  b  -x y=1  \nmodule = c\nmodule = d\n"), 0);
 	assert_int_equal(config.nr_modules, 4);
 	assert_string_equal(config.module[0].name, "a");
 	assert_string_equal(config.module[0].args, "");
 	assert_string_equal(config.module[1].name, "b");
 	assert_string_equal(config.module[1].args, "-x y=1");
-	assert_string_equal(names(), "kernel vmlinuz 1, module a 3, module b 4, module c 5, module d 6, ");
+	assert_string_equal(names(),
+			    "kernel vmlinuz 1, module a 3, module b 4, module c 5, module d 6, ");
 	refused(REQUIRED "module =\n", "vm0.conf:3: module: expected a value after '='");
 	refused(REQUIRED "module = a\nmodule = a\nmodule = a\nmodule = a\nmodule = a\n",
 		"vm0.conf:7: module: expected at most 4 modules");
 	assert_int_equal(parse(REQUIRED "module = " LONG_64 "\n"), -EINVAL);
 	assert_int_equal(parse(REQUIRED "module = a " LONG_64 LONG_64 "\n"), -EINVAL);
-	assert_string_equal(err.text, "vm0.conf:3: module: expected arguments of at most 127 bytes, found 128");
+	assert_string_equal(
+		err.text, "vm0.conf:3: module: expected arguments of at most 127 bytes, found 128");
 }
 
 static void dmi(void **)
@@ -707,8 +792,10 @@ static void debug_exit_and_after(void **)
 	assert_int_equal(config.line_after, 4);
 	assert_int_equal(parse(REQUIRED "debug_exit = no\n"), 0);
 	assert_false(config.debug_exit);
-	refused(REQUIRED "debug_exit = 1\n", "vm0.conf:3: debug_exit: expected no or yes, found '1'");
-	refused(REQUIRED "after = a b\n", "vm0.conf:3: after: expected letters, digits, '-' and '_', found 'a b'");
+	refused(REQUIRED "debug_exit = 1\n",
+		"vm0.conf:3: debug_exit: expected no or yes, found '1'");
+	refused(REQUIRED "after = a b\n",
+		"vm0.conf:3: after: expected letters, digits, '-' and '_', found 'a b'");
 }
 
 #define IDENTITY REQUIRED "memory_map = identity\n"
@@ -730,7 +817,8 @@ static void pci_functions(void **)
 	assert_int_equal(config.pci[3].address.bus, 0xff);
 	assert_int_equal(config.pci[3].address.devfn, 0);
 #define UNKNOWN(lines, found) \
-	refused("pci = " lines "\n", "vm0.conf:1: pci: expected an address like 01:00.0, class:0107, or vendor and device like " \
+	refused("pci = " lines "\n", \
+		"vm0.conf:1: pci: expected an address like 01:00.0, class:0107, or vendor and device like " \
 		"8086:10d3, found '" found "'")
 	UNKNOWN("01:20.0", "01:20.0");
 	UNKNOWN("01:00.8", "01:00.8");
@@ -743,7 +831,8 @@ static void pci_functions(void **)
 	UNKNOWN("class:01070", "class:01070");
 	UNKNOWN("8086:10dg", "8086:10dg");
 	UNKNOWN("01:00.0,,02:00.0", "");
-	refused("pci = 01:00.0,\n", "vm0.conf:1: pci: expected another function behind the comma, found '01:00.0,'");
+	refused("pci = 01:00.0,\n",
+		"vm0.conf:1: pci: expected another function behind the comma, found '01:00.0,'");
 }
 
 /* As many as a VM can have functions. */
@@ -752,7 +841,8 @@ static void pci_parts(void **)
 	char text[1024] = IDENTITY "pci = 1:0.0";
 
 	for (unsigned i = 1; i < 64; i++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), ",1:%x.%u", i / 8, i % 8);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ",1:%x.%u", i / 8,
+			 i % 8);
 	assert_int_equal(parse(text), 0);
 	assert_int_equal(config.nr_pci, 64);
 	assert_int_equal(config.pci[63].address.devfn, 63);
@@ -762,7 +852,8 @@ static void pci_parts(void **)
 
 static void pci_irqs(void **)
 {
-	assert_int_equal(parse(IDENTITY "pci = 01:00.0\npci_irq = 01:1f.7 11, 0001:00:02.0   65535\n"), 0);
+	assert_int_equal(
+		parse(IDENTITY "pci = 01:00.0\npci_irq = 01:1f.7 11, 0001:00:02.0   65535\n"), 0);
 	assert_int_equal(config.pci_irq.count, 2);
 	assert_int_equal(config.pci_irq.of[0].function.bus, 1);
 	assert_int_equal(config.pci_irq.of[0].function.devfn, 0xff);
@@ -771,7 +862,8 @@ static void pci_irqs(void **)
 	assert_int_equal(config.pci_irq.of[1].function.devfn, 0x10);
 	assert_int_equal(config.pci_irq.of[1].value, 65535);
 #define NO_ROUTE(words) \
-	refused("pci_irq = " words "\n", "vm0.conf:1: pci_irq: expected a function and its global system interrupt, like " \
+	refused("pci_irq = " words "\n", \
+		"vm0.conf:1: pci_irq: expected a function and its global system interrupt, like " \
 		"00:03.0 11, found '" words "'")
 	NO_ROUTE("01:00.0");
 	NO_ROUTE("01:00.0 65536");
@@ -783,12 +875,16 @@ static void pci_irqs(void **)
 		"vm0.conf:1: pci_irq: expected each function once, found '0000:01:00.0'");
 	refused("kernel = k\nmemory = 1G\npci_irq = 01:00.0 11\n",
 		"vm0.conf:3: pci_irq, pci_node: without pci no function has them");
-	refused(REQUIRED "\npci_node = 00:03.0 1\n", "vm0.conf:4: pci_irq, pci_node: without pci no function has them");
+	refused(REQUIRED "\npci_node = 00:03.0 1\n",
+		"vm0.conf:4: pci_irq, pci_node: without pci no function has them");
 }
 
 static void pci_nodes(void **)
 {
-	assert_int_equal(parse(IDENTITY "pci = 01:00.0\npci_node = 80:00.0 1, 80:01.0 1, 0001:80:00.0 0, 81:1f.7 63\n"), 0);
+	assert_int_equal(
+		parse(IDENTITY
+		      "pci = 01:00.0\npci_node = 80:00.0 1, 80:01.0 1, 0001:80:00.0 0, 81:1f.7 63\n"),
+		0);
 	assert_int_equal(config.pci_node.count, 4);
 	assert_int_equal(config.pci_node.of[0].function.bus, 0x80);
 	assert_int_equal(config.pci_node.of[0].value, 1);
@@ -798,43 +894,55 @@ static void pci_nodes(void **)
 	assert_int_equal(config.pci_node.of[3].value, 63);
 	assert_int_equal(config.pci_irq.count, 0);
 #define NO_NODE(words) \
-	refused("pci_node = " words "\n", "vm0.conf:1: pci_node: expected a function and its NUMA node, like 80:00.0 1, " \
+	refused("pci_node = " words "\n", \
+		"vm0.conf:1: pci_node: expected a function and its NUMA node, like 80:00.0 1, " \
 		"found '" words "'")
 	NO_NODE("80:00.0");
 	NO_NODE("80:00.0 64");
 	NO_NODE("80 1");
 	NO_NODE("80:00.0 node1");
 	NO_NODE("80:00.0 -1");
-	refused("pci_node = 80:00.0 1, 80:00.0 1\n", "vm0.conf:1: pci_node: expected each function once, found '80:00.0'");
+	refused("pci_node = 80:00.0 1, 80:00.0 1\n",
+		"vm0.conf:1: pci_node: expected each function once, found '80:00.0'");
 	refused("pci_node = 80:00.0 1, 80:02.0 0\n",
 		"vm0.conf:1: pci_node: expected one node for all functions of a bus, found '80:02.0 0'");
-	refused("pci_node = 80:00.0 1,\n", "vm0.conf:1: pci_node: expected another function behind the comma, found '80:00.0 1,'");
+	refused("pci_node = 80:00.0 1,\n",
+		"vm0.conf:1: pci_node: expected another function behind the comma, found '80:00.0 1,'");
 }
 
 static void cache_and_bandwidth(void **)
 {
-	static const char *const wrong[] = { "8", "8/", "8/8", "9/8", "0/8", "8/33", "8 /20", "8/20x", "-1/8", "a/8" };
-	static const char *const wrong_part[] = { "50", "0%", "100%", "50%%", "x%", "5 %", "0G", "10000G", "5GB", "G", "5g" };
+	static const char *const wrong[] = { "8",    "8/",    "8/8",   "9/8",  "0/8",
+					     "8/33", "8 /20", "8/20x", "-1/8", "a/8" };
+	static const char *const wrong_part[] = { "50", "0%",     "100%", "50%%", "x%", "5 %",
+						  "0G", "10000G", "5GB",  "G",    "5g" };
 	char text[100], line[200];
 
 	assert_int_equal(parse(REQUIRED "cache = 8/20\nbandwidth = 50%\n"), 0);
-	assert_true(config.cache_ways == 8 && config.cache_of == 20 && config.bandwidth == 50 && config.line_rdt == 4);
+	assert_true(config.cache_ways == 8 && config.cache_of == 20 && config.bandwidth == 50 &&
+		    config.line_rdt == 4);
 	assert_int_equal(parse(REQUIRED "cache = 31/32\nbandwidth = 1%\n"), 0);
 	assert_true(config.cache_ways == 31 && config.cache_of == 32 && config.bandwidth == 1);
 	assert_int_equal(parse(REQUIRED), 0);
-	assert_true(!config.cache_ways && !config.cache_of && !config.bandwidth && !config.gigabytes);
+	assert_true(!config.cache_ways && !config.cache_of && !config.bandwidth &&
+		    !config.gigabytes);
 	assert_int_equal(parse(REQUIRED "bandwidth = 9999G\n"), 0);
 	assert_true(!config.bandwidth && config.gigabytes == 9999 && config.line_rdt == 3);
 	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
 		snprintf(text, sizeof(text), "cache = %s\n", wrong[i]);
-		snprintf(line, sizeof(line),
-			 "vm0.conf:1: cache: expected a part of the cache's ways, but not all, like 8/20, found '%s'", wrong[i]);
+		snprintf(
+			line, sizeof(line),
+			"vm0.conf:1: cache: expected a part of the cache's ways, but not all, like 8/20, found '%s'",
+			wrong[i]);
 		refused(text, line);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(wrong_part); i++) {
 		snprintf(text, sizeof(text), "bandwidth = %s\n", wrong_part[i]);
-		snprintf(line, sizeof(line), "vm0.conf:1: bandwidth: expected a part of the memory bandwidth from 1%% to 99%%, "
-			 "or GB/s like 20G, found '%s'", wrong_part[i]);
+		snprintf(
+			line, sizeof(line),
+			"vm0.conf:1: bandwidth: expected a part of the memory bandwidth from 1%% to 99%%, "
+			"or GB/s like 20G, found '%s'",
+			wrong_part[i]);
 		refused(text, line);
 	}
 }
@@ -850,14 +958,18 @@ static void dma(void **)
 		{ "memory_map = identity\n", VM_DMA_NONE, VM_MAP_IDENTITY },
 		{ "memory_map = identity\npci = 8086:10d3\n", VM_DMA_IDENTITY, VM_MAP_IDENTITY },
 		{ "dma = identity\n", VM_DMA_IDENTITY, VM_MAP_IDENTITY },
-		{ "dma = identity\nmemory_map = auto\npci = 8086:10d3\n", VM_DMA_IDENTITY, VM_MAP_IDENTITY },
+		{ "dma = identity\nmemory_map = auto\npci = 8086:10d3\n", VM_DMA_IDENTITY,
+		  VM_MAP_IDENTITY },
 		{ "dma = window\n", VM_DMA_WINDOW, VM_MAP_OFFSET },
-		{ "pci = 8086:10d3\nmemory_map = offset\ndma = window\n", VM_DMA_WINDOW, VM_MAP_OFFSET },
+		{ "pci = 8086:10d3\nmemory_map = offset\ndma = window\n", VM_DMA_WINDOW,
+		  VM_MAP_OFFSET },
 		{ "pci = 8086:10d3\ndma = iommu\n", VM_DMA_IOMMU, VM_MAP_OFFSET },
 		{ "dma = auto\n", VM_DMA_NONE, VM_MAP_AUTO },
 		{ "pci = 8086:10d3\n", VM_DMA_IOMMU, VM_MAP_OFFSET },
-		{ "memory_map = offset\ndma = auto\npci = 8086:10d3\n", VM_DMA_IOMMU, VM_MAP_OFFSET },
-		{ "dma = auto\npci = 8086:10d3\nmemory_map = identity\n", VM_DMA_IDENTITY, VM_MAP_IDENTITY },
+		{ "memory_map = offset\ndma = auto\npci = 8086:10d3\n", VM_DMA_IOMMU,
+		  VM_MAP_OFFSET },
+		{ "dma = auto\npci = 8086:10d3\nmemory_map = identity\n", VM_DMA_IDENTITY,
+		  VM_MAP_IDENTITY },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
@@ -868,7 +980,8 @@ static void dma(void **)
 		assert_int_equal(config.dma, good[i].dma);
 		assert_int_equal(config.memory_map, good[i].map);
 	}
-	refused("dma = vfio\n", "vm0.conf:1: dma: expected identity, window, iommu or auto, found 'vfio'");
+	refused("dma = vfio\n",
+		"vm0.conf:1: dma: expected identity, window, iommu or auto, found 'vfio'");
 	refused(REQUIRED "dma = iommu\nmemory_map = identity\n",
 		"vm0.conf:3: dma = iommu: needs memory_map = offset, or none");
 	refused(REQUIRED "memory_map = offset\ndma = identity\n",
@@ -879,7 +992,8 @@ static void dma(void **)
 
 static void vfs(void **)
 {
-	static const char *const wrong[] = { "vf:", "vf:00:08.0", "vf:00:08.0:", "vf:00:08.0:64", "vf:00:08:1", "vf:00:08.0:1x" };
+	static const char *const wrong[] = { "vf:",           "vf:00:08.0", "vf:00:08.0:",
+					     "vf:00:08.0:64", "vf:00:08:1", "vf:00:08.0:1x" };
 	static struct vm_config one, other;
 	const struct vm_config *const file[] = { &one, NULL, &other };
 	struct config_error e;
@@ -896,8 +1010,11 @@ static void vfs(void **)
 		char text[200], line[300];
 
 		snprintf(text, sizeof(text), REQUIRED "pci = %s\n", wrong[i]);
-		snprintf(line, sizeof(line), "vm0.conf:3: pci: expected an address like 01:00.0, class:0107, or vendor and device "
-			 "like 8086:10d3, found '%s'", wrong[i]);
+		snprintf(
+			line, sizeof(line),
+			"vm0.conf:3: pci: expected an address like 01:00.0, class:0107, or vendor and device "
+			"like 8086:10d3, found '%s'",
+			wrong[i]);
 		refused(text, line);
 	}
 	refused(REQUIRED "pci = 00:08.0\nvfs = 65\n",
@@ -914,7 +1031,9 @@ static void vfs(void **)
 	assert_int_equal(vm_config_check_vfs(file, 3, 2, &e), 0);
 	other.vfs = 1;
 	assert_int_equal(vm_config_check_vfs(file, 3, 0, &e), -EINVAL);
-	assert_string_equal(e.text, "vm0.conf:3: pci = vf:00:08.0:1: no VM file has 00:08.0 with vfs = 2 or more");
+	assert_string_equal(
+		e.text,
+		"vm0.conf:3: pci = vf:00:08.0:1: no VM file has 00:08.0 with vfs = 2 or more");
 	other.vfs = 2;
 	assert_int_equal(vm_config_check_vfs(file, 2, 0, &e), -EINVAL);
 }
@@ -927,8 +1046,10 @@ static void on_fault(void **)
 	assert_int_equal(config.on_fault, ON_FAULT_STOP);
 	assert_int_equal(parse(REQUIRED "pci = 8086:10d3\non_fault = restart\n"), 0);
 	assert_int_equal(config.on_fault, ON_FAULT_RESTART);
-	refused("on_fault = end\n", "vm0.conf:1: on_fault: expected report, stop or restart, found 'end'");
-	refused(REQUIRED "on_fault = report\n", "vm0.conf:3: on_fault: without pci nothing of it is blocked");
+	refused("on_fault = end\n",
+		"vm0.conf:1: on_fault: expected report, stop or restart, found 'end'");
+	refused(REQUIRED "on_fault = report\n",
+		"vm0.conf:3: on_fault: without pci nothing of it is blocked");
 }
 
 static void on_mce(void **)
@@ -941,7 +1062,8 @@ static void on_mce(void **)
 	assert_int_equal(config.on_mce, ON_MCE_RESTART);
 	assert_int_equal(parse("on_mce = inject\n" REQUIRED), 0);
 	assert_true(config.on_mce == ON_MCE_INJECT && config.line_mce == 1);
-	refused("on_mce = report\n", "vm0.conf:1: on_mce: expected stop, restart or inject, found 'report'");
+	refused("on_mce = report\n",
+		"vm0.conf:1: on_mce: expected stop, restart or inject, found 'report'");
 }
 
 int main(void)

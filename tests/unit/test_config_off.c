@@ -110,14 +110,17 @@ static void test_words(void **)
 	assert_int_equal(cmdline_parse("corrected=minute", &c, report), 1);
 	assert_string_equal(last, "'corrected=minute': needs CONFIG_CORRECTED_ERRORS");
 	assert_int_equal(cmdline_parse("screens", &c, report), 1);
-	assert_string_equal(last, "'screens': expected check, console=, escape=, loglevel=, idle=, x2apic= or panic=");
+	assert_string_equal(
+		last,
+		"'screens': expected check, console=, escape=, loglevel=, idle=, x2apic= or panic=");
 }
 
 /* One key for all: what on_end says follows each end, but for the operator's. */
 static void test_follow_up(void **)
 {
-	static const enum vm_end ends[] = { VM_END_POWEROFF, VM_END_RESET_ACPI, VM_END_RESET_KBD, VM_END_RESET_CF9,
-					    VM_END_TRIPLE_FAULT, VM_END_CRASH, VM_END_EXIT };
+	static const enum vm_end ends[] = { VM_END_POWEROFF,  VM_END_RESET_ACPI,   VM_END_RESET_KBD,
+					    VM_END_RESET_CF9, VM_END_TRIPLE_FAULT, VM_END_CRASH,
+					    VM_END_EXIT };
 
 	assert_int_equal(parse(REQUIRED "on_end = poweroff_node\n"), 0);
 	/* Nothing of these two is looked at. */
@@ -131,7 +134,8 @@ static void test_follow_up(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_keys), cmocka_unit_test(test_words),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_keys),
+					    cmocka_unit_test(test_words),
 					    cmocka_unit_test(test_follow_up) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

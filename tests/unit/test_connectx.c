@@ -11,7 +11,13 @@
 #include "tests/unit/connectx5.h"
 #include "tests/unit/fake_card.h"
 
-#define CARD(words, ...) { words, ARRAY_SIZE(words), { __VA_ARGS__ } }
+#define CARD(words, ...) \
+	{ \
+		words, ARRAY_SIZE(words), \
+		{ \
+			__VA_ARGS__ \
+		} \
+	}
 static const struct card pf_card = CARD(connectx5_pf, MIB(32), [PCI_ROM_BAR] = MIB(1));
 static const struct card vf_card = CARD(connectx5_vf, MIB(1));
 
@@ -30,13 +36,16 @@ static int vf(void **)
 static void test_pf(void **)
 {
 	static const struct place all[] = {
-		{ 0x10, 0x60 }, { 0x03, 0x48 }, { 0x11, 0x9c }, { 0x09, 0xc0 }, { 0x01, 0x40 },
+		{ 0x10, 0x60 },  { 0x03, 0x48 },  { 0x11, 0x9c },  { 0x09, 0xc0 },  { 0x01, 0x40 },
 		{ 0x01, 0x100 }, { 0x0e, 0x150 }, { 0x10, 0x180 }, { 0x19, 0x1c0 },
 	};
 	static const struct place standard[] = {
-		{ 0x10, 0x60 }, { 0x03, 0x48 }, { 0x11, 0x9c }, { 0x09, 0xc0 }, { 0x01, 0x40 }, { 0 },
+		{ 0x10, 0x60 }, { 0x03, 0x48 }, { 0x11, 0x9c },
+		{ 0x09, 0xc0 }, { 0x01, 0x40 }, { 0 },
 	};
-	static const struct place extended[] = { { 0x01, 0x100 }, { 0x0e, 0x150 }, { 0x19, 0x1c0 }, { 0 } };
+	static const struct place extended[] = {
+		{ 0x01, 0x100 }, { 0x0e, 0x150 }, { 0x19, 0x1c0 }, { 0 }
+	};
 	char why[PCI_FITNESS_TEXT];
 
 	walked(all, ARRAY_SIZE(all));
@@ -57,7 +66,9 @@ static void test_pf(void **)
 
 static void test_vf(void **)
 {
-	static const struct place all[] = { { 0x10, 0x60 }, { 0x11, 0x9c }, { 0x0b, 0x100 }, { 0x0e, 0x150 } };
+	static const struct place all[] = {
+		{ 0x10, 0x60 }, { 0x11, 0x9c }, { 0x0b, 0x100 }, { 0x0e, 0x150 }
+	};
 	static const struct place standard[] = { { 0x10, 0x60 }, { 0x11, 0x9c }, { 0 } };
 	static const struct place extended[] = { { 0x0b, 0x100 }, { 0x0e, 0x150 }, { 0 } };
 	char why[PCI_FITNESS_TEXT];

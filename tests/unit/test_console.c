@@ -131,7 +131,9 @@ static void on_break(struct host_console *con)
 	on_rx(con, '^');
 }
 
-static struct host_console user = { .name = "vm0", .rx = on_rx, .rx_break = on_break, .tx_room = on_room };
+static struct host_console user = {
+	.name = "vm0", .rx = on_rx, .rx_break = on_break, .tx_room = on_room
+};
 static struct host_console other = { .name = "vm1", .rx = on_rx, .tx_room = on_room };
 static struct host_console third = { .name = "vm2", .rx = on_rx, .tx_room = on_room };
 
@@ -142,7 +144,8 @@ static void write_text(const char *text)
 	assert_int_equal(host_console_write(&user, (const u8 *)text, strlen(text)), strlen(text));
 }
 
-static const struct cmdline com1 = { CMDLINE_CONSOLE_PORT, 0x3f8, 115200, LOGLEVEL_INFO, .escape = KEY };
+static const struct cmdline com1 = { CMDLINE_CONSOLE_PORT, 0x3f8, 115200, LOGLEVEL_INFO,
+				     .escape = KEY };
 
 /* These run in order: the console goes through its life once. */
 static void test_absent(void **)
@@ -154,7 +157,8 @@ static void test_absent(void **)
 	/* A screen gets it all the same, and nobody waits. */
 	assert_true(ring_ends("set console= on the command line\r\n"));
 	for (unsigned i = 0; i < 3 * SERIAL_RING / 16; i++)
-		assert_int_equal(host_console_write(&user, (const u8 *)"0123456789abcde\n", 16), 16);
+		assert_int_equal(host_console_write(&user, (const u8 *)"0123456789abcde\n", 16),
+				 16);
 	assert_true(ring_ends("[vm0] 0123456789abcde\r\n"));
 	host_log("vm0: end=poweroff");
 	assert_true(ring_ends("vm0: end=poweroff\r\n"));
@@ -184,7 +188,9 @@ static void test_odd(void **)
 	named.baud = 9600;
 	assert_int_equal(console_init(&named), 0);
 	assert_true(console_works() && speed == 9600);
-	assert_non_null(strstr(sent, "margay: console: what is at port 0x3f8 fails the test of a serial port: used all the same"));
+	assert_non_null(strstr(
+		sent,
+		"margay: console: what is at port 0x3f8 fails the test of a serial port: used all the same"));
 	odd = false;
 	forget();
 }
@@ -314,7 +320,8 @@ static void test_lost_log_lines_are_counted(void **)
 
 	for (char *p = sent; (p = strstr(p, "vm0: line")); p++)
 		shown++;
-	assert_int_equal(sscanf(strstr(sent, "margay: console: "), "margay: console: %u", &lost), 1);
+	assert_int_equal(sscanf(strstr(sent, "margay: console: "), "margay: console: %u", &lost),
+			 1);
 	assert_int_equal(shown + lost, 1000);
 }
 
@@ -411,7 +418,8 @@ static void test_background_long_line(void **)
 	write_other(text);
 	drain();
 	assert_int_equal(nr_sent, 2 * strlen("[vm1] \r\n") + HOST_CONSOLE_LINE + 1);
-	assert_ptr_equal(strstr(sent, "\r\n[vm1] a\r\n"), sent + strlen("[vm1] ") + HOST_CONSOLE_LINE);
+	assert_ptr_equal(strstr(sent, "\r\n[vm1] a\r\n"),
+			 sent + strlen("[vm1] ") + HOST_CONSOLE_LINE);
 	only_user();
 }
 
@@ -493,7 +501,9 @@ static void test_flooding_users_take_turns(void **)
 	drain();
 	for (char *p = sent, *end; (end = strstr(p, "\r\n")); p = end + 2, lines++) {
 		*end = 0;
-		assert_true(!strncmp(p, "[vm1] ", 6) ? !strstr(p, "third") : !strncmp(p, "[vm2] ", 6) && !strstr(p, "other"));
+		assert_true(!strncmp(p, "[vm1] ", 6)
+				    ? !strstr(p, "third")
+				    : !strncmp(p, "[vm2] ", 6) && !strstr(p, "other"));
 	}
 	assert_true(lines > 1000);
 	host_console_remove(&third);
@@ -668,7 +678,8 @@ static void test_ring(void **)
 	printk_last(&printk_log, ~0u, on_last);
 	/* 65536 bytes of lines of 60 bytes (and the level and the newline), the oldest one cut and left out. */
 	assert_in_range(nr_last, 1050, 1092);
-	assert_string_equal(last_text, "margay: line 4999 0123456789012345678901234567890123456789");
+	assert_string_equal(last_text,
+			    "margay: line 4999 0123456789012345678901234567890123456789");
 	memset(longer, 'y', sizeof(longer));
 	longer[sizeof(longer) - 1] = 0;
 	printk_debug("%s", longer);

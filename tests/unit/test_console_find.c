@@ -20,11 +20,11 @@
 static struct cmdline c;
 static struct acpi_uart in_spcr, in_dsdt[3];
 static unsigned nr_dsdt;
-static bool endless;             /* has the DSDT ports without end */
+static bool endless; /* has the DSDT ports without end */
 static bool has_spcr, has_dsdt;
 static const char *spcr_says;
-static bool works;               /* the console, so far */
-static u64 answers[3];           /* where a port does */
+static bool works; /* the console, so far */
+static u64 answers[3]; /* where a port does */
 static unsigned starts, inits;
 static struct cmdline started;
 
@@ -98,7 +98,8 @@ void printk(const char *fmt, ...)
 
 static int reset(void **)
 {
-	c = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, 115200, .console_irq = CMDLINE_IRQ_UNKNOWN };
+	c = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, 115200,
+			      .console_irq = CMDLINE_IRQ_UNKNOWN };
 	has_spcr = has_dsdt = false;
 	spcr_says = NULL;
 	nr_dsdt = starts = inits = 0;
@@ -120,7 +121,9 @@ static void expect(enum cmdline_console kind, u64 address, s32 irq, u32 baud)
 static void spcr(bool mmio, u64 address, s32 irq, u32 baud)
 {
 	has_spcr = true;
-	in_spcr = (struct acpi_uart){ .mmio = mmio, .wide = mmio, .address = address, .irq = irq, .baud = baud };
+	in_spcr = (struct acpi_uart){
+		.mmio = mmio, .wide = mmio, .address = address, .irq = irq, .baud = baud
+	};
 }
 
 static void dsdt(u64 address, s32 irq)
@@ -132,8 +135,12 @@ static void dsdt(u64 address, s32 irq)
 /* No table: by habit. */
 static void test_habit(void **state)
 {
-	static const struct { u64 port; s32 irq; } ports[] = { { 0x3f8, 4 }, { 0x2f8, 3 }, { 0x3e8, 4 }, { 0x2e8, 3 },
-							       { 0xc000, CMDLINE_IRQ_NONE } };
+	static const struct {
+		u64 port;
+		s32 irq;
+	} ports[] = {
+		{ 0x3f8, 4 }, { 0x2f8, 3 }, { 0x3e8, 4 }, { 0x2e8, 3 }, { 0xc000, CMDLINE_IRQ_NONE }
+	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(ports); i++) {
 		reset(state);
@@ -191,7 +198,8 @@ static void test_moves(void **state)
 	dsdt(0x3f8, 4);
 	answers[0] = 0x2f8;
 	expect(CMDLINE_CONSOLE_PORT, 0x2f8, 3, 9600);
-	assert_true(starts == 1 && !inits && started.console_address == 0x2f8 && started.baud == 9600);
+	assert_true(starts == 1 && !inits && started.console_address == 0x2f8 &&
+		    started.baud == 9600);
 	assert_string_equal(said, "console: at port 0x2f8, as the SPCR says\n");
 	/* Registers of 32 bits keep their speed, which goes by a clock that nobody knows. */
 	reset(state);
@@ -214,7 +222,8 @@ static void test_moves(void **state)
 	answers[0] = 0xfedc6000;
 	expect(CMDLINE_CONSOLE_PORT, 0x3f8, 4, 115200);
 	assert_int_equal(starts, 0);
-	assert_string_equal(said, "console: the SPCR has it at mmio:0xfedc6000, which is memory: ignored\n");
+	assert_string_equal(
+		said, "console: the SPCR has it at mmio:0xfedc6000, which is memory: ignored\n");
 	boot.nr_ranges = 0;
 	/* A port of the DSDT's is none that works is left for. */
 	reset(state);
@@ -239,7 +248,9 @@ static void test_moves(void **state)
 	dsdt(0x2f8, 3);
 	answers[0] = 0x2e8;
 	expect(CMDLINE_CONSOLE_PORT, 0x2e8, 10, 115200);
-	assert_string_equal(said, "console: table SPCR: its port is no 16550: ignored\nconsole: at port 0x2e8, as the DSDT says\n");
+	assert_string_equal(
+		said,
+		"console: table SPCR: its port is no 16550: ignored\nconsole: at port 0x2e8, as the DSDT says\n");
 	/* SPCR means COM1: where that works, it is it; where not, the DSDT may have another. */
 	for (unsigned good = 0; good < 2; good++) {
 		reset(state);
@@ -283,8 +294,10 @@ static void test_gdb(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_habit, reset), cmocka_unit_test_setup(test_named, reset),
-		cmocka_unit_test_setup(test_moves, reset), cmocka_unit_test_setup(test_none, reset),
+		cmocka_unit_test_setup(test_habit, reset),
+		cmocka_unit_test_setup(test_named, reset),
+		cmocka_unit_test_setup(test_moves, reset),
+		cmocka_unit_test_setup(test_none, reset),
 		cmocka_unit_test_setup(test_gdb, reset),
 	};
 

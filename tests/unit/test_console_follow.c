@@ -225,8 +225,10 @@ static void test_alone(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_follows, begin), cmocka_unit_test_setup(test_stays, begin),
-		cmocka_unit_test_setup(test_lost, begin), cmocka_unit_test_setup(test_out_of_reach, begin),
+		cmocka_unit_test_setup(test_follows, begin),
+		cmocka_unit_test_setup(test_stays, begin),
+		cmocka_unit_test_setup(test_lost, begin),
+		cmocka_unit_test_setup(test_out_of_reach, begin),
 		cmocka_unit_test_setup(test_alone, begin),
 	};
 

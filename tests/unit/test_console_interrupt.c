@@ -47,7 +47,7 @@ static struct {
 	bool expected;
 
 	u32 masked;
-	int on;                 /* the interrupt that is in use */
+	int on;		 /* the interrupt that is in use */
 	bool asking;
 	bool locked;
 	struct host_timer *timer;
@@ -204,13 +204,16 @@ static void test_does_not_come(void **state)
 		assert_int_equal(line.on, -1);
 		assert_int_equal(line.asks, comes + 1);
 		assert_true(line.masks == 1 && line.masked == 23 && console_polled && !line.noted);
-		assert_string_equal(said, "console: interrupt 7 does not come: the line is polled; what is typed is seen when "
-					  "something happens: console=...,irq= says which it is\n");
+		assert_string_equal(
+			said,
+			"console: interrupt 7 does not come: the line is polled; what is typed is seen when "
+			"something happens: console=...,irq= says which it is\n");
 	}
 	reset(state);
 	line.request_says = -ENODEV;
 	console_interrupt_init(&c);
-	assert_true(!line.asks && !line.masks && console_polled && strstr(said, "interrupt 7 does not come"));
+	assert_true(!line.asks && !line.masks && console_polled &&
+		    strstr(said, "interrupt 7 does not come"));
 }
 
 static void test_has_none(void **state)
@@ -220,8 +223,10 @@ static void test_has_none(void **state)
 		c.console_irq = irq;
 		console_interrupt_init(&c);
 		assert_true(!line.requests && console_polled);
-		assert_string_equal(said, "console: no interrupt: the line is polled; what is typed is seen when something "
-					  "happens\n");
+		assert_string_equal(
+			said,
+			"console: no interrupt: the line is polled; what is typed is seen when something "
+			"happens\n");
 	}
 	/* No line at all: nobody is to be told. */
 	reset(state);
@@ -269,8 +274,10 @@ static void test_idle(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_comes, reset), cmocka_unit_test_setup(test_does_not_come, reset),
-		cmocka_unit_test_setup(test_has_none, reset), cmocka_unit_test_setup(test_look, reset),
+		cmocka_unit_test_setup(test_comes, reset),
+		cmocka_unit_test_setup(test_does_not_come, reset),
+		cmocka_unit_test_setup(test_has_none, reset),
+		cmocka_unit_test_setup(test_look, reset),
 		cmocka_unit_test_setup(test_idle, reset),
 	};
 

@@ -17,25 +17,64 @@
 static char sent[4096];
 static size_t nr_sent;
 
-int serial_init(const struct cmdline *, bool *odd) { return *odd = false; }
-bool serial_lock(void) { return true; }
-void serial_unlock(bool locked) { (void)locked; }
-enum serial_mode serial_mode(void) { return SERIAL_INTERRUPT; }
-u32 serial_queued(void) { return 0; }
-u32 serial_room(void) { return 4096; }
-void serial_pump(bool want_room) { (void)want_room; }
-void console_follow(bool vm) { (void)vm; }
+int serial_init(const struct cmdline *, bool *odd)
+{
+	return *odd = false;
+}
+bool serial_lock(void)
+{
+	return true;
+}
+void serial_unlock(bool locked)
+{
+	(void)locked;
+}
+enum serial_mode serial_mode(void)
+{
+	return SERIAL_INTERRUPT;
+}
+u32 serial_queued(void)
+{
+	return 0;
+}
+u32 serial_room(void)
+{
+	return 4096;
+}
+void serial_pump(bool want_room)
+{
+	(void)want_room;
+}
+void console_follow(bool vm)
+{
+	(void)vm;
+}
 void serial_interrupts_on(int) { }
 void serial_interrupts_off(void) { }
-bool serial_pending(void) { return false; }
-unsigned serial_receive(u16 *buf, unsigned max, bool *overrun) { (void)buf; (void)max; (void)overrun; return 0; }
+bool serial_pending(void)
+{
+	return false;
+}
+unsigned serial_receive(u16 *buf, unsigned max, bool *overrun)
+{
+	(void)buf;
+	(void)max;
+	(void)overrun;
+	return 0;
+}
 void serial_panic(void) { }
 void serial_drain(void) { }
 void screen_output(void) { }
 void screen_show(void) { }
 void screen_panic(void) { }
-void printk_set_level(enum loglevel level) { (void)level; }
-void printk_error(const char *fmt, ...) { (void)fmt; }
+void printk_set_level(enum loglevel level)
+{
+	(void)level;
+}
+void printk_error(const char *fmt, ...)
+{
+	(void)fmt;
+}
 void printk_replay(void) { }
 
 void serial_put(u8 byte)

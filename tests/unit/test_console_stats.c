@@ -76,9 +76,7 @@ struct vm *monitor_vm_hold(unsigned i)
 	return runs ? &vm : NULL;
 }
 
-void monitor_vm_release(void)
-{
-}
+void monitor_vm_release(void) { }
 
 /* Two caches. How often vCPUs have been asked; `counting`, whether there is anything; `deaf`, a vCPU that cannot be called. */
 static unsigned asked[2], answered;
@@ -99,8 +97,11 @@ bool host_rdt_use(const void *owner, const struct host_rdt_use *before, struct h
 	assert_ptr_equal(owner, &vm);
 	if (calling < 2)
 		asked[calling]++;
-	*use = (struct host_rdt_use){ .held = used[0], .traffic = before ? used[1] - before->counts[0] : HOST_RDT_UNKNOWN,
-				      .local = HOST_RDT_UNKNOWN, .counts = { used[1], used[2] } };
+	*use = (struct host_rdt_use){ .held = used[0],
+				      .traffic = before ? used[1] - before->counts[0]
+							: HOST_RDT_UNKNOWN,
+				      .local = HOST_RDT_UNKNOWN,
+				      .counts = { used[1], used[2] } };
 	return counting;
 }
 
@@ -139,7 +140,9 @@ static void has(const char *line)
 
 static void stats(bool has_vcpu, u32 number)
 {
-	const struct command_args args = { .vm = 0, .has_vm = true, .has_number = has_vcpu, .number = number };
+	const struct command_args args = {
+		.vm = 0, .has_vm = true, .has_number = has_vcpu, .number = number
+	};
 
 	said[0] = 0;
 	command_stats(&args);
@@ -151,12 +154,15 @@ static int reset(void **)
 	runs = true;
 	starts++;
 	now = 160 * SECOND;
-	vcpu[0].stats.exit[VMEXIT_CPUID] =
-		(struct exit_stat){ .count = 600, .timed = 10, .ticks = 10 * 5000, .min = 2500, .max = 25000000 };
-	vcpu[1].stats.exit[VMEXIT_CPUID] =
-		(struct exit_stat){ .count = 150, .timed = 5, .ticks = 5 * 11000, .min = 1250, .max = 7500 };
-	vcpu[1].stats.exit[VMEXIT_IO] =
-		(struct exit_stat){ .count = 250, .timed = 250, .ticks = 10 * SECOND, .min = SECOND / 100, .max = SECOND };
+	vcpu[0].stats.exit[VMEXIT_CPUID] = (struct exit_stat){
+		.count = 600, .timed = 10, .ticks = 10 * 5000, .min = 2500, .max = 25000000
+	};
+	vcpu[1].stats.exit[VMEXIT_CPUID] = (struct exit_stat){
+		.count = 150, .timed = 5, .ticks = 5 * 11000, .min = 1250, .max = 7500
+	};
+	vcpu[1].stats.exit[VMEXIT_IO] = (struct exit_stat){
+		.count = 250, .timed = 250, .ticks = 10 * SECOND, .min = SECOND / 100, .max = SECOND
+	};
 	vcpu[0].stats.vector[0x30] = 7;
 	vcpu[1].stats.vector[0x30] = 2;
 	vcpu[1].stats.vector[0xec] = 5;
@@ -247,11 +253,13 @@ static void test_cache_use(void **)
 	now += KHZ * 200;
 	used[1] += 500000000;
 	timers[1]->fn(timers[1]);
-	expect_use("vm0: cache of CPU 5: held 3072 KiB, memory traffic 2500 MB/s, of it with this node's unknown\n");
+	expect_use(
+		"vm0: cache of CPU 5: held 3072 KiB, memory traffic 2500 MB/s, of it with this node's unknown\n");
 	assert_int_equal(answered, 0);
 	said[0] = 0;
 	timers[0]->fn(timers[0]);
-	expect_use("vm0: cache of CPU 1: held 3072 KiB, memory traffic 2500 MB/s, of it with this node's unknown\n");
+	expect_use(
+		"vm0: cache of CPU 1: held 3072 KiB, memory traffic 2500 MB/s, of it with this node's unknown\n");
 	assert_int_equal(answered, 1);
 	/* Of two vCPUs on one cache the first is asked; it has ended when its timer comes. */
 	vcpu[1].cpu = 2;

@@ -25,7 +25,11 @@
 
 static struct vm *vm;
 static u64 global[2]; /* what set_counters() was told for each vCPU */
-static struct { u32 msr; bool read; bool write; } opened[2][64];
+static struct {
+	u32 msr;
+	bool read;
+	bool write;
+} opened[2][64];
 static unsigned nr_opened[2];
 static struct cpuid_regs leaf_a, leaf_7, leaf_ext;
 static u32 highest;
@@ -50,13 +54,14 @@ struct hvm_caps hvm_caps;
 
 static void host_leaf(u32 leaf, u32, struct cpuid_regs *out)
 {
-	*out = leaf == 0 ? (struct cpuid_regs){ .eax = highest } : leaf == 0xa ? leaf_a : leaf == 7 ? leaf_7 :
-	       leaf == 0x80000001 ? leaf_ext : (struct cpuid_regs){ 0 };
+	*out = leaf == 0            ? (struct cpuid_regs){ .eax = highest }
+	       : leaf == 0xa        ? leaf_a
+	       : leaf == 7          ? leaf_7
+	       : leaf == 0x80000001 ? leaf_ext
+				    : (struct cpuid_regs){ 0 };
 }
 
-static void no_interrupt(void *, unsigned)
-{
-}
+static void no_interrupt(void *, unsigned) { }
 
 static u64 *host_msr(u32 msr)
 {
@@ -133,10 +138,13 @@ static void test_intel_registers(void **)
 	intel();
 	for (unsigned v = 0; v < 2; v++)
 		for (u32 msr = 0; msr < 0x1000; msr++) {
-			bool counter = (msr >= 0xc1 && msr <= 0xc4) || (msr >= 0x309 && msr <= 0x30b);
-			bool control = (msr >= 0x186 && msr <= 0x189) || (msr >= 0x38d && msr <= 0x38f);
+			bool counter =
+				(msr >= 0xc1 && msr <= 0xc4) || (msr >= 0x309 && msr <= 0x30b);
+			bool control =
+				(msr >= 0x186 && msr <= 0x189) || (msr >= 0x38d && msr <= 0x38f);
 
-			assert_int_equal(open_to(v, msr, false), counter || control || msr == 0x390);
+			assert_int_equal(open_to(v, msr, false),
+					 counter || control || msr == 0x390);
 			assert_int_equal(open_to(v, msr, true), counter || msr == 0x390);
 		}
 	assert_false(open_to(0, 0xc0010200, false));
@@ -166,10 +174,12 @@ static void test_intel_reset(void **)
 		assert_int_equal(*host_msr(owned[i]), 0);
 	assert_int_equal(*host_msr(0x390), 0x70000000full);
 	assert_int_equal(*host_msr(0x30c), 0x1234);
-	*host_msr(0xc2) = *host_msr(0x187) = *host_msr(0x30a) = *host_msr(0x38d) = *host_msr(0x390) = 7;
+	*host_msr(0xc2) = *host_msr(0x187) = *host_msr(0x30a) = *host_msr(0x38d) =
+		*host_msr(0x390) = 7;
 	fake_vm_destroy(vm);
 	assert_true(fake_host.counter_vector[0] == 0 && fake_host.counter_vector[1] == 0);
-	assert_true(!*host_msr(0xc2) && !*host_msr(0x187) && !*host_msr(0x30a) && !*host_msr(0x38d));
+	assert_true(!*host_msr(0xc2) && !*host_msr(0x187) && !*host_msr(0x30a) &&
+		    !*host_msr(0x38d));
 	assert_int_equal(*host_msr(0x390), 0x70000000full);
 	fake_vm_counters = false;
 	vm = fake_vm_create(0);
@@ -272,7 +282,8 @@ static void none(const char *said)
 {
 	vm = fake_vm_create(0);
 	assert_string_equal(fake_host.log, said);
-	assert_true(nr_opened[0] == 0 && fake_host.counter_vector[0] == 0xff && global[0] == NOT_SAID);
+	assert_true(nr_opened[0] == 0 && fake_host.counter_vector[0] == 0xff &&
+		    global[0] == NOT_SAID);
 	assert_int_equal(guest_wrmsr(vm, 0x186, 0), -EFAULT);
 	assert_int_equal(guest_wrmsr(vm, 0xc0010200, 0), -EFAULT);
 }
@@ -336,10 +347,11 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_intel_registers), TEST(test_two_fixed), TEST(test_intel_reset), TEST(test_intel_select),
-		TEST(test_intel_global), TEST(test_amd), TEST(test_overflow), TEST(test_overflow_amd), TEST(test_old),
-		TEST(test_no_leaf), TEST(test_hybrid), TEST(test_no_control), TEST(test_no_msrs),
-		TEST(test_no_msrs_amd), TEST(test_not_wanted),
+		TEST(test_intel_registers), TEST(test_two_fixed),    TEST(test_intel_reset),
+		TEST(test_intel_select),    TEST(test_intel_global), TEST(test_amd),
+		TEST(test_overflow),        TEST(test_overflow_amd), TEST(test_old),
+		TEST(test_no_leaf),         TEST(test_hybrid),       TEST(test_no_control),
+		TEST(test_no_msrs),         TEST(test_no_msrs_amd),  TEST(test_not_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

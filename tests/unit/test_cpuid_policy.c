@@ -40,7 +40,8 @@ static void qemu(void **)
 static void bochs(void **)
 {
 	build(BOCHS);
-	expect(1, 0, 0x306c3, 0x00010800, (0x77faf3bf & ~INTEL_1_ECX) | HYPERVISOR, 0xbfebfbff & ~INTEL_1_EDX);
+	expect(1, 0, 0x306c3, 0x00010800, (0x77faf3bf & ~INTEL_1_ECX) | HYPERVISOR,
+	       0xbfebfbff & ~INTEL_1_EDX);
 	expect(2, 0, 0x76036301, 0x00f0b5ff, 0, 0x00c10000);
 	expect(4, 0, 0x1c004121, 0x01c0003f, 0x3f, 0);
 	expect(4, 3, 0x1c03c163, 0x03c0003f, 0x1fff, 6);
@@ -63,7 +64,8 @@ static void bochs(void **)
 static void skylake(void **)
 {
 	build(SKYLAKE);
-	expect(1, 0, 0x50654, 0x00400800, (0x7ffefbff & ~INTEL_1_ECX & ~OSXSAVE) | HYPERVISOR, 0xbfebfbff & ~INTEL_1_EDX);
+	expect(1, 0, 0x50654, 0x00400800, (0x7ffefbff & ~INTEL_1_ECX & ~OSXSAVE) | HYPERVISOR,
+	       0xbfebfbff & ~INTEL_1_EDX);
 	expect(4, 3, 0x7c0fc163, 0x0280003f, 0x8fff, 4);
 	expect(7, 0, 0, 0xd39ffffb & ~(B(12) | B(14) | B(15) | B(25)), 8, 0);
 	expect(0xf, 0, 0, 0, 0, 0);
@@ -107,7 +109,8 @@ static void sapphire(void **)
 static void zen(void **)
 {
 	build(ZEN4);
-	expect(1, 0, 0xa10f11, 0x00200800, (0x7efa320b & ~(B(3) | OSXSAVE)) | X2APIC | TSC_DEADLINE | HYPERVISOR, 0x178bfbff);
+	expect(1, 0, 0xa10f11, 0x00200800,
+	       (0x7efa320b & ~(B(3) | OSXSAVE)) | X2APIC | TSC_DEADLINE | HYPERVISOR, 0x178bfbff);
 	expect(7, 0, 1, 0xf1bf97a9 & ~(B(12) | B(15)), 0x00415fce & ~(B(7) | B(16)), 0x10000010);
 	expect(0x80000000, 0, 0x80000021, 0x68747541, 0x444d4163, 0x69746e65);
 	/* What is left: lahf_lm cmp_legacy cr8_legacy abm sse4a misalignsse 3dnowprefetch tce topoext */
@@ -115,7 +118,9 @@ static void zen(void **)
 	expect(0x80000005, 0, 0xff48ff40, 0xff48ff40, 0x20080140, 0x20080140);
 	expect(0x80000007, 0, 0, 0, 0, 0x100);
 	/* irperf invlpgb rdpru mba int_wbinvd invlpgb_nested amd_ppin cppc */
-	expect(0x80000008, 0, 0x3034, 0x79bef25f & ~(B(1) | B(3) | B(4) | B(6) | B(13) | B(21) | B(23) | B(27)), 0x601f, 0);
+	expect(0x80000008, 0, 0x3034,
+	       0x79bef25f & ~(B(1) | B(3) | B(4) | B(6) | B(13) | B(21) | B(23) | B(27)), 0x601f,
+	       0);
 	expect(0x8000000a, 0, 0, 0, 0, 0);
 	expect(0x80000019, 0, 0xf048f040, 0xf0400000, 0, 0);
 	expect(0x8000001a, 0, 6, 0, 0, 0);
@@ -125,12 +130,13 @@ static void zen(void **)
 	/* smm_pg_cfg_lock uai prefetch_ctl_msr cpuid_user_dis */
 	expect(0x80000021, 0, 0x00062fcf & ~(B(3) | B(7) | B(13) | B(17)), 0, 0, 0);
 	expect(0x80000022, 0, 0, 0, 0, 0);
-	assert_int_equal(table.efer_allowed,
-			 EFER_SCE | EFER_LME | EFER_LMA | EFER_NXE | EFER_FFXSR | EFER_TCE | EFER_AUTOIBRS);
-	assert_int_equal(table.cr4_allowed,
-			 CR4_VME | CR4_PVI | CR4_TSD | CR4_DE | CR4_PSE | CR4_PAE | CR4_MCE | CR4_PGE | CR4_PCE | CR4_OSFXSR |
-				 CR4_OSXMMEXCPT | CR4_UMIP | CR4_FSGSBASE | CR4_PCIDE | CR4_OSXSAVE | CR4_SMEP | CR4_SMAP |
-				 CR4_PKE);
+	assert_int_equal(table.efer_allowed, EFER_SCE | EFER_LME | EFER_LMA | EFER_NXE |
+						     EFER_FFXSR | EFER_TCE | EFER_AUTOIBRS);
+	assert_int_equal(table.cr4_allowed, CR4_VME | CR4_PVI | CR4_TSD | CR4_DE | CR4_PSE |
+						    CR4_PAE | CR4_MCE | CR4_PGE | CR4_PCE |
+						    CR4_OSFXSR | CR4_OSXMMEXCPT | CR4_UMIP |
+						    CR4_FSGSBASE | CR4_PCIDE | CR4_OSXSAVE |
+						    CR4_SMEP | CR4_SMAP | CR4_PKE);
 }
 
 /* Like Zen 4, with mcommit of Zen 2, and l2_tlb_size_x32 (the size of L2's TLBs is told in units of 32) and eraps of Zen 5. */
@@ -146,7 +152,11 @@ static void zen_with_more(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *o
 static void other_zens(void **)
 {
 	struct cpuid_input in = {
-		.host = zen_with_more, .ctx = (void *)&machines[ZEN4], .caps = &all_caps, .nr_vcpus = 1, .tsc_khz = 2994375,
+		.host = zen_with_more,
+		.ctx = (void *)&machines[ZEN4],
+		.caps = &all_caps,
+		.nr_vcpus = 1,
+		.tsc_khz = 2994375,
 	};
 
 	assert_int_equal(cpuid_policy_build(&in, &table), 0);
@@ -240,7 +250,9 @@ static void expect_regs(u32 leaf, u32 subleaf, struct cpuid_regs r)
 static void cores_of_their_own(void **)
 {
 	struct core *const cores[] = { &p_core, &e_core, &low_power }, *now = &p_core;
-	struct cpuid_input in = { .host = hybrid, .ctx = &now, .caps = &all_caps, .nr_vcpus = 3, .tsc_khz = 2994375 };
+	struct cpuid_input in = {
+		.host = hybrid, .ctx = &now, .caps = &all_caps, .nr_vcpus = 3, .tsc_khz = 2994375
+	};
 
 	assert_int_equal(cpuid_policy_build(&in, &table), 0);
 	dyn = (struct cpuid_dynamic){ .xcr0 = 1 };
@@ -284,8 +296,13 @@ static void direct_interrupts(void **)
 
 	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
 		struct cpuid_input in = {
-			.host = recorded, .ctx = (void *)&machines[m], .caps = &all_caps, .nr_vcpus = 1, .tsc_khz = 2994375,
-			.direct = true, .mwait = true,
+			.host = recorded,
+			.ctx = (void *)&machines[m],
+			.caps = &all_caps,
+			.nr_vcpus = 1,
+			.tsc_khz = 2994375,
+			.direct = true,
+			.mwait = true,
 		};
 		struct cpuid_regs l1, l5, l6 = { 0 }, l7, e1;
 
@@ -330,7 +347,11 @@ static void counters(void **)
 
 	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
 		struct cpuid_input in = {
-			.host = recorded, .ctx = (void *)&machines[m], .caps = &all_caps, .nr_vcpus = 1, .tsc_khz = 2994375,
+			.host = recorded,
+			.ctx = (void *)&machines[m],
+			.caps = &all_caps,
+			.nr_vcpus = 1,
+			.tsc_khz = 2994375,
 			.counters = true,
 		};
 		struct cpuid_regs a = { 0 }, ext;
@@ -339,7 +360,8 @@ static void counters(void **)
 		assert_int_equal(cpuid_policy_build(&in, &table), 0);
 		recorded(in.ctx, 0xa, 0, &a);
 		if ((a.eax & 0xff) >= 2)
-			expect(0xa, 0, (a.eax & ~0xffu) | 2, a.ebx, 0, (a.edx & 0x1fe0) | ((a.edx & 31) > 3 ? 3 : a.edx & 31));
+			expect(0xa, 0, (a.eax & ~0xffu) | 2, a.ebx, 0,
+			       (a.edx & 0x1fe0) | ((a.edx & 31) > 3 ? 3 : a.edx & 31));
 		else
 			expect(0xa, 0, 0, 0, 0, 0);
 		recorded(in.ctx, 0x80000001, 0, &ext);
@@ -356,12 +378,21 @@ static void counters(void **)
 /* Which counters leaf 0xA offers, by words made up: version, number, fixed ones. */
 static void counters_offered(void **)
 {
-	static const struct { u32 eax; u32 edx; u8 general; u8 fixed; } of[] = {
-		{ 0x07300401, 0x603, 0, 0 }, { 0x07300402, 0x603, 4, 3 }, { 0x08301005, 0x8604, 8, 3 }, { 0x07300803, 0x602, 8, 2 },
+	static const struct {
+		u32 eax;
+		u32 edx;
+		u8 general;
+		u8 fixed;
+	} of[] = {
+		{ 0x07300401, 0x603, 0, 0 },
+		{ 0x07300402, 0x603, 4, 3 },
+		{ 0x08301005, 0x8604, 8, 3 },
+		{ 0x07300803, 0x602, 8, 2 },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(of); i++) {
-		struct counters c = counters_told(&(struct cpuid_regs){ .eax = of[i].eax, .edx = of[i].edx });
+		struct counters c =
+			counters_told(&(struct cpuid_regs){ .eax = of[i].eax, .edx = of[i].edx });
 
 		assert_true(c.general == of[i].general && c.fixed == of[i].fixed && !c.amd);
 	}
@@ -370,7 +401,11 @@ static void counters_offered(void **)
 static void build_flat(unsigned machine, unsigned nr_vcpus)
 {
 	struct cpuid_input in = {
-		.host = recorded, .ctx = (void *)&machines[machine], .caps = &all_caps, .nr_vcpus = nr_vcpus, .flat = true,
+		.host = recorded,
+		.ctx = (void *)&machines[machine],
+		.caps = &all_caps,
+		.nr_vcpus = nr_vcpus,
+		.flat = true,
 		.tsc_khz = 2994375,
 	};
 
@@ -402,7 +437,10 @@ static void topology_flat(void **)
 
 static u32 pick(struct cpuid_regs r, unsigned reg)
 {
-	return reg == CPUID_EAX ? r.eax : reg == CPUID_EBX ? r.ebx : reg == CPUID_ECX ? r.ecx : r.edx;
+	return reg == CPUID_EAX   ? r.eax
+	       : reg == CPUID_EBX ? r.ebx
+	       : reg == CPUID_ECX ? r.ecx
+				  : r.edx;
 }
 
 /* With able hardware, a bit that has no documented reason is the host's own, on every machine. */
@@ -418,7 +456,8 @@ static void check_row(unsigned machine, const struct cpuid_row *row)
 	guest = pick(get(leaf, row->subleaf), row->reg) >> row->bit & 1;
 	native = pick(h, row->reg) >> row->bit & 1;
 	if (guest != native && !row->reason)
-		fail_msg("%s: %s: host %d, guest %d, and no reason", machines[machine].name, row->name, native, guest);
+		fail_msg("%s: %s: host %d, guest %d, and no reason", machines[machine].name,
+			 row->name, native, guest);
 	if (row->rule == HIDE && guest)
 		fail_msg("%s: %s: hidden, but shown", machines[machine].name, row->name);
 	if (row->rule == FORCE && !row->need && !guest)
@@ -447,7 +486,8 @@ static void check_rows(const struct cpuid_row *rows, unsigned n)
 			assert_non_null(rows[i].reason);
 		for (unsigned k = 0; k < i; k++) {
 			assert_string_not_equal(rows[i].name, rows[k].name);
-			assert_false(cpuid_row_leaf(&rows[i]) == cpuid_row_leaf(&rows[k]) && rows[i].subleaf == rows[k].subleaf &&
+			assert_false(cpuid_row_leaf(&rows[i]) == cpuid_row_leaf(&rows[k]) &&
+				     rows[i].subleaf == rows[k].subleaf &&
 				     rows[i].reg == rows[k].reg && rows[i].bit == rows[k].bit);
 		}
 	}
@@ -461,10 +501,12 @@ static void rows_are_sane(void **)
 	bool vmx = false, svm = false;
 
 	/* Of all tables together: what is hidden is shown nowhere. */
-	assert_true(cpuid_rows_basic_count + cpuid_rows_ext_count + cpuid_rows_hidden_count <= ARRAY_SIZE(all));
+	assert_true(cpuid_rows_basic_count + cpuid_rows_ext_count + cpuid_rows_hidden_count <=
+		    ARRAY_SIZE(all));
 	memcpy(all, cpuid_rows_basic, cpuid_rows_basic_count * sizeof(all[0]));
 	memcpy(all + cpuid_rows_basic_count, cpuid_rows_ext, cpuid_rows_ext_count * sizeof(all[0]));
-	memcpy(all + cpuid_rows_basic_count + cpuid_rows_ext_count, cpuid_rows_hidden, cpuid_rows_hidden_count * sizeof(all[0]));
+	memcpy(all + cpuid_rows_basic_count + cpuid_rows_ext_count, cpuid_rows_hidden,
+	       cpuid_rows_hidden_count * sizeof(all[0]));
 	check_rows(all, cpuid_rows_basic_count + cpuid_rows_ext_count + cpuid_rows_hidden_count);
 	for (; cpuid_policy_documented_hidden(n, &d); n++) {
 		assert_non_null(d.name);
@@ -484,7 +526,8 @@ static void table_is_sorted(void **)
 		for (unsigned i = 1; i < table.count; i++) {
 			const struct cpuid_entry *a = &table.entry[i - 1], *b = &table.entry[i];
 
-			assert_true(a->leaf < b->leaf || (a->leaf == b->leaf && a->subleaf < b->subleaf));
+			assert_true(a->leaf < b->leaf ||
+				    (a->leaf == b->leaf && a->subleaf < b->subleaf));
 		}
 	}
 }
@@ -503,7 +546,9 @@ static void odd_hosts(void **)
 	for (unsigned i = 0; i < ARRAY_SIZE(patterns); i++) {
 		in.ctx = (void *)&patterns[i];
 		assert_int_equal(cpuid_policy_build(&in, &table), 0);
-		dyn = (struct cpuid_dynamic){ .apic_id = ~0u, .cr4 = ~0ull, .xcr0 = ~0ull, .xss = ~0ull };
+		dyn = (struct cpuid_dynamic){
+			.apic_id = ~0u, .cr4 = ~0ull, .xcr0 = ~0ull, .xss = ~0ull
+		};
 		for (u32 leaf = 0; leaf < 0x80; leaf++)
 			for (u32 subleaf = 0; subleaf < 70; subleaf++) {
 				get(leaf, subleaf);
@@ -528,7 +573,9 @@ int main(void)
 		cmocka_unit_test(cores_of_their_own),
 		cmocka_unit_test(no_lmsle),
 		cmocka_unit_test(topology_flat),
-		cmocka_unit_test(direct_interrupts), cmocka_unit_test(counters), cmocka_unit_test(counters_offered),
+		cmocka_unit_test(direct_interrupts),
+		cmocka_unit_test(counters),
+		cmocka_unit_test(counters_offered),
 		cmocka_unit_test(every_difference_has_a_reason),
 		cmocka_unit_test(rows_are_sane),
 		cmocka_unit_test(table_is_sorted),

@@ -38,7 +38,10 @@ static void vcpu_state(void **)
 static void plain_leaves(void **)
 {
 	static const struct cpuid_dynamic other = {
-		.apic_id = 0xabcde, .cr4 = CR4_OSXSAVE | CR4_PKE, .xcr0 = 7, .xss = 0x800,
+		.apic_id = 0xabcde,
+		.cr4 = CR4_OSXSAVE | CR4_PKE,
+		.xcr0 = 7,
+		.xss = 0x800,
 	};
 
 	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
@@ -102,11 +105,11 @@ static void xcr0_values(void **)
 	assert_true(cpuid_policy_xcr0_valid(&table, 0x60001));
 	assert_false(cpuid_policy_xcr0_valid(&table, 0));
 	assert_false(cpuid_policy_xcr0_valid(&table, 2));
-	assert_false(cpuid_policy_xcr0_valid(&table, 5));       /* AVX without SSE */
-	assert_false(cpuid_policy_xcr0_valid(&table, 0xe3));    /* AVX-512 without AVX */
-	assert_false(cpuid_policy_xcr0_valid(&table, 0x67));    /* a part of AVX-512 */
+	assert_false(cpuid_policy_xcr0_valid(&table, 5)); /* AVX without SSE */
+	assert_false(cpuid_policy_xcr0_valid(&table, 0xe3)); /* AVX-512 without AVX */
+	assert_false(cpuid_policy_xcr0_valid(&table, 0x67)); /* a part of AVX-512 */
 	assert_false(cpuid_policy_xcr0_valid(&table, 0x20007)); /* a part of AMX */
-	assert_false(cpuid_policy_xcr0_valid(&table, 0x1f));    /* MPX is not offered */
+	assert_false(cpuid_policy_xcr0_valid(&table, 0x1f)); /* MPX is not offered */
 	assert_false(cpuid_policy_xcr0_valid(&table, 0x100007)); /* not there */
 	assert_false(cpuid_policy_xcr0_valid(&table, 1ull << 63 | 7));
 }
@@ -148,16 +151,17 @@ static void hypervisor_leaves(void **)
 
 static void limited_hardware(void **)
 {
-	struct hvm_caps caps = { .phys_bits = 39, .cr4_allowed = ~(u64)(CR4_UMIP | CR4_PKE | CR4_SMAP) };
+	struct hvm_caps caps = { .phys_bits = 39,
+				 .cr4_allowed = ~(u64)(CR4_UMIP | CR4_PKE | CR4_SMAP) };
 
 	assert_int_equal(build_with(SAPPHIRE, &caps, true), 0);
 	assert_int_equal(get(0x80000008, 0).eax & 0xff, 39);
 	assert_int_equal(table.phys_bits, 39);
 	assert_false(get(0x80000001, 0).edx & B(27)); /* rdtscp */
-	assert_false(get(1, 0).ecx & B(17));          /* pcid */
+	assert_false(get(1, 0).ecx & B(17)); /* pcid */
 	assert_false(get(7, 0).ebx & (B(10) | B(20))); /* invpcid, smap */
 	assert_false(get(7, 0).ecx & (B(2) | B(3) | B(5) | B(22))); /* umip, pku, waitpkg, rdpid */
-	assert_false(get(0xd, 1).eax & B(3));         /* xsaves */
+	assert_false(get(0xd, 1).eax & B(3)); /* xsaves */
 	assert_false(table.cr4_allowed & (CR4_UMIP | CR4_PKE | CR4_SMAP | CR4_PCIDE));
 	assert_int_equal(table.xcr0_allowed, 0x600e7);
 	/* No XSAVE without CR4.OSXSAVE, and none of what lives in it. */
@@ -174,12 +178,9 @@ static void limited_hardware(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vcpu_state),
-		cmocka_unit_test(plain_leaves),
-		cmocka_unit_test(xsave_sizes),
-		cmocka_unit_test(xcr0_values),
-		cmocka_unit_test(hypervisor_leaves),
-		cmocka_unit_test(limited_hardware),
+		cmocka_unit_test(vcpu_state),        cmocka_unit_test(plain_leaves),
+		cmocka_unit_test(xsave_sizes),       cmocka_unit_test(xcr0_values),
+		cmocka_unit_test(hypervisor_leaves), cmocka_unit_test(limited_hardware),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,12 +48,17 @@ static void get_segment(struct vcpu *, enum seg, struct segment *s)
 
 static void get_context(struct vcpu *, struct hvm_context *c)
 {
-	*c = (struct hvm_context){ .cr0 = reg[HVM_CR0], .cr4 = reg[HVM_CR4], .efer = reg[HVM_EFER], .cpl = cpl };
+	*c = (struct hvm_context){
+		.cr0 = reg[HVM_CR0], .cr4 = reg[HVM_CR4], .efer = reg[HVM_EFER], .cpl = cpl
+	};
 }
 
 static void set_pdptes(struct vcpu *vcpu, const u64 pdptes[4]);
 
-static struct hvm_ops ops = { .get = get, .set = set, .set_pdptes = set_pdptes, .get_segment = get_segment,
+static struct hvm_ops ops = { .get = get,
+			      .set = set,
+			      .set_pdptes = set_pdptes,
+			      .get_segment = get_segment,
 			      .get_context = get_context };
 const struct hvm_ops *hvm = &ops;
 
@@ -109,8 +114,14 @@ void emulate_set_gpr(struct vcpu *, u8 gpr, unsigned, bool, u64 value)
 }
 
 /* Nobody calls these. */
-void emulate_skip_slowly(struct vcpu *, u64) { fail(); }
-void emulate_skip_unknown(struct vcpu *) { fail(); }
+void emulate_skip_slowly(struct vcpu *, u64)
+{
+	fail();
+}
+void emulate_skip_unknown(struct vcpu *)
+{
+	fail();
+}
 
 /* Another vCPU sets a reserved bit as soon as they have been read. */
 static u64 pdptes_there[4], loaded[4];
@@ -166,14 +177,16 @@ static void leave(const char *bytes)
 
 static void expect_again(void)
 {
-	assert_true(agains == 1 && !faults && !given_up && vcpu.regs.rip == RIP && reg[HVM_CR0] == CR0);
+	assert_true(agains == 1 && !faults && !given_up && vcpu.regs.rip == RIP &&
+		    reg[HVM_CR0] == CR0);
 	assert_int_equal(vcpu.regs.gpr[GPR_RAX], CR0 | CR0_MP);
 }
 
 /* Another instruction, one that the decoder does not know, or none that is in RAM: the guest runs it itself. */
 static void test_other(void **state)
 {
-	static const char *const others[] = { "\x0f\xa2", "\x0f\x1f\x40", "\x90", "\xe4\x80", "\x0f\x0b", "\x0f\x04", "\x06" };
+	static const char *const others[] = { "\x0f\xa2", "\x0f\x1f\x40", "\x90", "\xe4\x80",
+					      "\x0f\x0b", "\x0f\x04",     "\x06" };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(others); i++) {
 		setup(state);
@@ -199,7 +212,8 @@ static void test_other(void **state)
 /* What ring 3 may not do the CPU tells it, with the fault that is right. */
 static void test_ring3(void **state)
 {
-	static const char *const others[] = { "\x0f\x22\xc0", "\x0f\x20\xc0", "\x0f\x06", "\x0f\x01\xf0" };
+	static const char *const others[] = { "\x0f\x22\xc0", "\x0f\x20\xc0", "\x0f\x06",
+					      "\x0f\x01\xf0" };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(others); i++) {
 		setup(state);
@@ -245,8 +259,11 @@ static void test_access(void **state)
 /* Decode assists tell it all: nothing is fetched (15.33.1). */
 static void test_decoded(void **)
 {
-	const struct vmexit exit = { .reason = VMEXIT_CR, .insn_len = 3,
-				     .cr = { .write = true, .decoded = true, .gpr = GPR_RAX, .kind = CR_MOV } };
+	const struct vmexit exit = {
+		.reason = VMEXIT_CR,
+		.insn_len = 3,
+		.cr = { .write = true, .decoded = true, .gpr = GPR_RAX, .kind = CR_MOV }
+	};
 
 	fetched = -EIO;
 	exit_cr(&vcpu, &exit);
@@ -262,8 +279,13 @@ static void in_pae_paging(void **state)
 
 static bool write(unsigned cr, u64 value)
 {
-	const struct vmexit exit = { .reason = VMEXIT_CR, .insn_len = 3,
-				     .cr = { .cr = (u8)cr, .write = true, .decoded = true, .gpr = GPR_RAX, .kind = CR_MOV } };
+	const struct vmexit exit = { .reason = VMEXIT_CR,
+				     .insn_len = 3,
+				     .cr = { .cr = (u8)cr,
+					     .write = true,
+					     .decoded = true,
+					     .gpr = GPR_RAX,
+					     .kind = CR_MOV } };
 
 	faults = 0;
 	vcpu.regs.gpr[GPR_RAX] = value;
@@ -277,9 +299,14 @@ static bool write(unsigned cr, u64 value)
  */
 static void test_pdptes(void **state)
 {
-	static const struct { unsigned cr; u64 changes; bool loads; } writes[] = {
-		{ 0, CR0_CD, true }, { 0, CR0_TS, false }, { 0, CR0_MP, false }, { 0, 1u << 16, false },
-		{ 4, CR4_PGE, true }, { 4, CR4_PSE, true }, { 4, CR4_SMEP, true }, { 4, CR4_SMAP, false }, { 4, CR4_UMIP, false },
+	static const struct {
+		unsigned cr;
+		u64 changes;
+		bool loads;
+	} writes[] = {
+		{ 0, CR0_CD, true },    { 0, CR0_TS, false },   { 0, CR0_MP, false },
+		{ 0, 1u << 16, false }, { 4, CR4_PGE, true },   { 4, CR4_PSE, true },
+		{ 4, CR4_SMEP, true },  { 4, CR4_SMAP, false }, { 4, CR4_UMIP, false },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(writes); i++) {
@@ -288,7 +315,8 @@ static void test_pdptes(void **state)
 		in_pae_paging(state);
 		assert_true(write(writes[i].cr, value));
 		assert_int_equal(pdptes_read, writes[i].loads);
-		assert_true(loaded[0] == (writes[i].loads ? 0x8001 : 0) && loaded[3] == (writes[i].loads ? 0xb001 : 0));
+		assert_true(loaded[0] == (writes[i].loads ? 0x8001 : 0) &&
+			    loaded[3] == (writes[i].loads ? 0xb001 : 0));
 		/* By now it is there. */
 		if (!writes[i].loads)
 			continue;

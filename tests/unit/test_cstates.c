@@ -134,7 +134,8 @@ static void begin(const struct cstates *const *of, unsigned count)
 	}
 }
 
-static const struct cstates amd = { 2, { MWAIT(0, 1), PORT(0x814, 2) } }, deep = { 2, { MWAIT(0, 1), MWAIT(0x20, 3) } };
+static const struct cstates amd = { 2, { MWAIT(0, 1), PORT(0x814, 2) } },
+			    deep = { 2, { MWAIT(0, 1), MWAIT(0x20, 3) } };
 static const struct cstates port = { 1, { PORT(0x814, 2) } };
 
 /* What cannot be read now is asked for again, and a CPU without MWAIT has none to tell of. */
@@ -162,7 +163,8 @@ static void test_whose_they_are(void **)
 	known = false;
 	assert_int_equal(host_cstates(0)->count, 1);
 	assert_int_equal(pages_out, 0);
-	assert_string_equal(log_text, "C-states: firmware's _CST has some for guests of 2 of 4 CPUs\n");
+	assert_string_equal(log_text,
+			    "C-states: firmware's _CST has some for guests of 2 of 4 CPUs\n");
 	assert_int_equal(host_cstates(0)->state[0].latency, 10);
 	assert_int_equal(host_cstates(0)->state[0].power, 5);
 	assert_int_equal(host_cstates(1)->count, 2);
@@ -197,7 +199,10 @@ static void test_what_is_written(void **)
 	acpi_put_cstates(&a, &guest);
 	assert_int_equal(aml_error(&a), 0);
 	assert_true(a.len > KIB(50) && a.len <= KIB(64));
-	assert_int_equal(aml_processors(&(struct aml_tables){ &(struct aml_span){ buffer, a.len }, 1 }, read, 2000), guest.nr_cpus);
+	assert_int_equal(
+		aml_processors(&(struct aml_tables){ &(struct aml_span){ buffer, a.len }, 1 }, read,
+			       2000),
+		guest.nr_cpus);
 	for (unsigned i = 0; i < guest.nr_cpus; i++)
 		assert_int_equal(read[i].uid, i);
 }
@@ -207,7 +212,10 @@ static void test_what_is_written(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_a_guest_enters), TEST(test_none), TEST(test_whose_they_are), TEST(test_what_is_written),
+		TEST(test_what_a_guest_enters),
+		TEST(test_none),
+		TEST(test_whose_they_are),
+		TEST(test_what_is_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

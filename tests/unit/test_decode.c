@@ -48,22 +48,23 @@ static void lengths_agree_with_objdump(void **)
 			fail_msg("vector %u: length %u, expected %u", i, insn.len, v->len);
 		/* Bytes that follow change nothing; a byte less is never a whole instruction. */
 		if (v->len > 1)
-			assert_int_equal(decode_exact(v->bytes, v->len - 1, v->mode, &insn), -EAGAIN);
+			assert_int_equal(decode_exact(v->bytes, v->len - 1, v->mode, &insn),
+					 -EAGAIN);
 	}
 }
 
-#define DECODE(mode, insn, ...)                                                        \
-	do {                                                                           \
-		static const u8 b_[] = { __VA_ARGS__ };                                \
-		assert_int_equal(decode_exact(b_, sizeof(b_), mode, insn), 0);         \
-		assert_int_equal((insn)->len, sizeof(b_));                             \
+#define DECODE(mode, insn, ...) \
+	do { \
+		static const u8 b_[] = { __VA_ARGS__ }; \
+		assert_int_equal(decode_exact(b_, sizeof(b_), mode, insn), 0); \
+		assert_int_equal((insn)->len, sizeof(b_)); \
 	} while (0)
 
-#define REFUSED(mode, ...)                                                             \
-	do {                                                                           \
-		static const u8 b_[INSN_MAX] = { __VA_ARGS__ };                        \
-		struct insn i_;                                                        \
-		assert_int_equal(decode_exact(b_, sizeof(b_), mode, &i_), -EINVAL);    \
+#define REFUSED(mode, ...) \
+	do { \
+		static const u8 b_[INSN_MAX] = { __VA_ARGS__ }; \
+		struct insn i_; \
+		assert_int_equal(decode_exact(b_, sizeof(b_), mode, &i_), -EINVAL); \
 	} while (0)
 
 static void mov_to_lapic(void **)
@@ -73,7 +74,8 @@ static void mov_to_lapic(void **)
 	/* mov [0xffffffffff5fc0b0], edi: native_apic_mem_write as Linux compiles it */
 	DECODE(MODE_64, &i, 0x89, 0x3c, 0x25, 0xb0, 0xc0, 0x5f, 0xff);
 	assert_int_equal(i.op, INSN_MOV);
-	assert_true(i.mem && i.to_mem && i.has_modrm && !i.has_base && !i.has_index && !i.rip_relative && !i.has_imm);
+	assert_true(i.mem && i.to_mem && i.has_modrm && !i.has_base && !i.has_index &&
+		    !i.rip_relative && !i.has_imm);
 	assert_int_equal(i.reg, GPR_RDI);
 	assert_int_equal(i.opsize, 4);
 	assert_int_equal(i.addrsize, 8);
@@ -209,7 +211,8 @@ static void arithmetic(void **)
 	DECODE(MODE_64, &i, 0x0f, 0xba, 0x28, 31);
 	assert_true(i.op == INSN_BTS && i.imm == 31 && i.has_imm && i.to_mem);
 	DECODE(MODE_64, &i, 0x48, 0x0f, 0xb3, 0x08);
-	assert_true(i.op == INSN_BTR && i.opsize == 8 && i.reg == GPR_RCX && !i.has_imm && i.to_mem);
+	assert_true(i.op == INSN_BTR && i.opsize == 8 && i.reg == GPR_RCX && !i.has_imm &&
+		    i.to_mem);
 	/* xchg [rdx], bl */
 	DECODE(MODE_64, &i, 0x86, 0x1a);
 	assert_true(i.op == INSN_XCHG && i.opsize == 1 && i.to_mem && i.mem);
@@ -224,10 +227,12 @@ static void strings_and_ports(void **)
 
 	/* rep movsd with an FS source */
 	DECODE(MODE_64, &i, 0x64, 0xf3, 0xa5);
-	assert_true(i.op == INSN_MOVS && i.rep && i.opsize == 4 && i.seg == SEG_FS && i.base == GPR_RSI && i.mem);
+	assert_true(i.op == INSN_MOVS && i.rep && i.opsize == 4 && i.seg == SEG_FS &&
+		    i.base == GPR_RSI && i.mem);
 	/* rep stosq: ES whatever the override says */
 	DECODE(MODE_64, &i, 0x65, 0xf3, 0x48, 0xab);
-	assert_true(i.op == INSN_STOS && i.opsize == 8 && i.seg == SEG_ES && i.base == GPR_RDI && i.to_mem);
+	assert_true(i.op == INSN_STOS && i.opsize == 8 && i.seg == SEG_ES && i.base == GPR_RDI &&
+		    i.to_mem);
 	/* lodsb */
 	DECODE(MODE_64, &i, 0xac);
 	assert_true(i.op == INSN_LODS && i.opsize == 1 && i.seg == SEG_DS && !i.rep && !i.to_mem);
@@ -252,7 +257,8 @@ static void system_instructions(void **)
 
 	/* mov cr8, r15; mov rax, cr0 with a mod that is ignored */
 	DECODE(MODE_64, &i, 0x45, 0x0f, 0x22, 0xc7);
-	assert_true(i.op == INSN_MOV_CR && i.reg == 8 && i.rm == GPR_R15 && !i.to_mem && i.opsize == 8 && !i.mem);
+	assert_true(i.op == INSN_MOV_CR && i.reg == 8 && i.rm == GPR_R15 && !i.to_mem &&
+		    i.opsize == 8 && !i.mem);
 	DECODE(MODE_64, &i, 0x0f, 0x20, 0x05);
 	assert_true(i.op == INSN_MOV_CR && i.reg == 0 && i.rm == GPR_RBP && i.to_mem && !i.mem);
 	/* AMD: lock mov eax, cr0 is mov eax, cr8 */
@@ -306,8 +312,8 @@ static void prefixes(void **)
 	DECODE(MODE_32, &i, 0x64, 0x3e, 0x89, 0x00);
 	assert_int_equal(i.seg, SEG_DS);
 	/* All six of them. */
-	static const u8 prefix[] = { [SEG_ES] = 0x26, [SEG_CS] = 0x2e, [SEG_SS] = 0x36, [SEG_DS] = 0x3e, [SEG_FS] = 0x64,
-				     [SEG_GS] = 0x65 };
+	static const u8 prefix[] = { [SEG_ES] = 0x26, [SEG_CS] = 0x2e, [SEG_SS] = 0x36,
+				     [SEG_DS] = 0x3e, [SEG_FS] = 0x64, [SEG_GS] = 0x65 };
 
 	for (unsigned n = 0; n < ARRAY_SIZE(prefix); n++) {
 		const u8 mov[] = { prefix[n], 0x89, 0x00 };
@@ -330,14 +336,14 @@ static void refused(void **)
 	u8 long_insn[32];
 	struct insn i;
 
-	REFUSED(MODE_64, 0x06);             /* push es */
-	REFUSED(MODE_64, 0xea);             /* far jmp */
+	REFUSED(MODE_64, 0x06); /* push es */
+	REFUSED(MODE_64, 0xea); /* far jmp */
 	REFUSED(MODE_64, 0x0f, 0x04);
 	REFUSED(MODE_64, 0xf0, 0x89, 0x00); /* lock mov */
 	REFUSED(MODE_64, 0xf0, 0x01, 0xc0); /* lock add with a register */
 	REFUSED(MODE_64, 0xf0, 0x03, 0x00); /* lock add register, memory */
 	REFUSED(MODE_64, 0xf0, 0x0f, 0xa2); /* lock cpuid */
-	REFUSED(MODE_64, 0xc7, 0x48);       /* c7 /1 */
+	REFUSED(MODE_64, 0xc7, 0x48); /* c7 /1 */
 	REFUSED(MODE_64, 0x0f, 0xc3, 0xc0); /* movnti with a register */
 	REFUSED(MODE_64, 0x0f, 0xba, 0x00); /* 0f ba /0 */
 	REFUSED(MODE_64, 0x66, 0xc5, 0xf8, 0x77); /* a prefix before VEX */
@@ -356,10 +362,14 @@ static void refused(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lengths_agree_with_objdump), cmocka_unit_test(mov_to_lapic),
-		cmocka_unit_test(moffs),                      cmocka_unit_test(extending_moves),
-		cmocka_unit_test(arithmetic),                 cmocka_unit_test(strings_and_ports),
-		cmocka_unit_test(system_instructions),        cmocka_unit_test(prefixes),
+		cmocka_unit_test(lengths_agree_with_objdump),
+		cmocka_unit_test(mov_to_lapic),
+		cmocka_unit_test(moffs),
+		cmocka_unit_test(extending_moves),
+		cmocka_unit_test(arithmetic),
+		cmocka_unit_test(strings_and_ports),
+		cmocka_unit_test(system_instructions),
+		cmocka_unit_test(prefixes),
 		cmocka_unit_test(refused),
 	};
 

@@ -21,7 +21,9 @@ struct stem {
 };
 
 /* MOV both ways, of bytes and of what the operand size says; MOVZX; ADD with a byte that is sign-extended. */
-static const struct stem stems[] = { { 1, { 0x8b } }, { 1, { 0x88 } }, { 2, { 0x0f, 0xb7 } }, { 1, { 0x83 } } };
+static const struct stem stems[] = {
+	{ 1, { 0x8b } }, { 1, { 0x88 } }, { 2, { 0x0f, 0xb7 } }, { 1, { 0x83 } }
+};
 
 static unsigned tried;
 
@@ -52,7 +54,9 @@ static void all_operands(void **)
 		for (unsigned prefix = 0; prefix < 2; prefix++)
 			for (unsigned rex = NO_REX; rex < 0x50; rex++)
 				for (unsigned modrm = 0; modrm < 0x100; modrm++)
-					for (unsigned sib = 0; sib < ((modrm & 7) == 4 && modrm < 0xc0 ? 0x100 : 1); sib++)
+					for (unsigned sib = 0;
+					     sib < ((modrm & 7) == 4 && modrm < 0xc0 ? 0x100 : 1);
+					     sib++)
 						compare(stem, prefix, (u8)rex, (u8)modrm, (u8)sib);
 	assert_int_equal(tried, ARRAY_SIZE(stems) * 2 * 17 * (24 * 256 + 232));
 }

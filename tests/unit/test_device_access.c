@@ -47,9 +47,7 @@ int emulate_fetch(struct vcpu *, const struct insn **)
 	return -EINVAL;
 }
 
-void emulate_skip_unknown(struct vcpu *)
-{
-}
+void emulate_skip_unknown(struct vcpu *) { }
 
 void emulate_refuse(struct vcpu *, const char *)
 {
@@ -66,9 +64,7 @@ int vm_resume(struct vm *)
 	return -EALREADY;
 }
 
-void vm_exit(struct vm *, u32)
-{
-}
+void vm_exit(struct vm *, u32) { }
 
 /* ---- between the core and each device ---- */
 
@@ -194,7 +190,8 @@ static void test_memory(void **)
 		for (u64 at = r->base - BEYOND; at < r->base + MIN(r->size, 0x1000u) + BEYOND; at++)
 			for (unsigned size = 1; size <= 8; size *= 2) {
 				(void)read(at, size);
-				assert_int_equal(emulate_mem_write(vcpu, at, size, 0x0102030405060708), 0);
+				assert_int_equal(
+					emulate_mem_write(vcpu, at, size, 0x0102030405060708), 0);
 			}
 		assert_true(accesses > before);
 	}
@@ -202,7 +199,8 @@ static void test_memory(void **)
 
 static void io(u16 port, unsigned size, bool in)
 {
-	const struct vmexit exit = { .io = { .port = port, .size = (u8)size, .in = in }, .insn_len = 1 };
+	const struct vmexit exit = { .io = { .port = port, .size = (u8)size, .in = in },
+				     .insn_len = 1 };
 
 	emulate_io(vcpu, &exit);
 }
@@ -212,7 +210,8 @@ static void test_ports(void **)
 	for (unsigned i = 0; i < vm_parts(vm)->ranges.nr_pio; i++) {
 		unsigned before = accesses;
 
-		for (u64 port = pio[i].base - MIN(BEYOND, pio[i].base); port < pio[i].base + pio[i].count + BEYOND; port++)
+		for (u64 port = pio[i].base - MIN(BEYOND, pio[i].base);
+		     port < pio[i].base + pio[i].count + BEYOND; port++)
 			for (unsigned size = 1; size <= 4; size *= 2) {
 				io((u16)port, size, true);
 				/* RAX is what the IN before has left there: not all zeros. */
@@ -240,7 +239,8 @@ static void test_parts(void **)
 
 			memcpy(&want, model + at, size);
 			assert_int_equal(read(PLAIN - BEYOND + at, size), want);
-			assert_int_equal(emulate_mem_write(vcpu, PLAIN - BEYOND + at, size, value), 0);
+			assert_int_equal(emulate_mem_write(vcpu, PLAIN - BEYOND + at, size, value),
+					 0);
 			for (unsigned n = 0; n < size; n++)
 				if (at + n >= BEYOND && at + n < BEYOND + PLAIN_SIZE)
 					model[at + n] = (u8)(value >> n * 8);
@@ -257,8 +257,10 @@ static void test_sizes(void **)
 		for (unsigned size = 1; size <= 8; size *= 2) {
 			u64 ones = insn_truncate(~0ull, size);
 
-			assert_int_equal(read(PLAIN, size), sizes & size ? ones / 0xff * 0x11 : ones);
-			assert_int_equal(emulate_mem_write(vcpu, PLAIN + 8, size, 0x2222222222222222), 0);
+			assert_int_equal(read(PLAIN, size),
+					 sizes & size ? ones / 0xff * 0x11 : ones);
+			assert_int_equal(
+				emulate_mem_write(vcpu, PLAIN + 8, size, 0x2222222222222222), 0);
 			assert_int_equal(plain[8], sizes & size ? 0x22 : 0x11);
 			memset(plain, 0x11, sizeof(plain));
 		}

@@ -29,7 +29,8 @@ static void note(const char *what, const void *instance)
 {
 	size_t n = strlen(done);
 
-	snprintf(done + n, sizeof(done) - n, "%s%d ", what, instance ? (int)((const int *)instance - own) : -1);
+	snprintf(done + n, sizeof(done) - n, "%s%d ", what,
+		 instance ? (int)((const int *)instance - own) : -1);
 }
 
 static void expect(const char *what)
@@ -89,7 +90,10 @@ static bool third_tell(struct vcpu *v, u64 page)
 
 static const struct vdev first = { .create = first_create };
 static const struct vdev second = {
-	.create = second_create, .destroy = second_destroy, .vcpu_start = second_start, .vcpu_stop = second_stop,
+	.create = second_create,
+	.destroy = second_destroy,
+	.vcpu_start = second_start,
+	.vcpu_stop = second_stop,
 	.vcpu_pause = second_pause,
 };
 static const struct vdev_calls third_calls = { .machine_check = third_tell };

@@ -56,10 +56,16 @@ static int setup(void **)
 	fake_host.nr_pci = 2;
 	fake_host.pci[1].id = (struct pci_id){ 0x8086, 0x10d3, 0x020000 };
 	x2apic = true;
-	config = (struct vm_config){ .file = "f", .line_direct = 7, .no_watchdog = true, .nr_pci = 1,
-				     .pci = { { .by = VM_PCI_ID, .vendor = 0x8086, .device = 0x10d3 } } };
+	config = (struct vm_config){
+		.file = "f",
+		.line_direct = 7,
+		.no_watchdog = true,
+		.nr_pci = 1,
+		.pci = { { .by = VM_PCI_ID, .vendor = 0x8086, .device = 0x10d3 } }
+	};
 	vm = (struct vm){ .config = &config, .name = "vm0" };
-	kernel = (struct host_module){ .name = "k", .data = "no kernel of multiboot's", .size = 24 };
+	kernel =
+		(struct host_module){ .name = "k", .data = "no kernel of multiboot's", .size = 24 };
 	return 0;
 }
 
@@ -170,13 +176,13 @@ static void linux_with(const char *words, size_t n)
 
 	memset(image, 0, sizeof(image));
 	memcpy(image, "\177ELF\2\1\1", 7);
-	image[16] = 2;        /* e_type */
-	image[18] = 62;       /* e_machine */
+	image[16] = 2; /* e_type */
+	image[18] = 62; /* e_machine */
 	image[24 + 2] = 0x10; /* e_entry */
-	image[32] = 64;       /* e_phoff */
+	image[32] = 64; /* e_phoff */
 	image[54] = 56;
 	image[56] = image[64] = 1;
-	image[64 + 9] = 1;    /* p_offset: 0x100, and as many bytes */
+	image[64 + 9] = 1; /* p_offset: 0x100, and as many bytes */
 	image[64 + 18] = image[64 + 26] = 0x10;
 	image[64 + 33] = image[64 + 41] = 1;
 	memcpy(image + 256, words, n);
@@ -223,8 +229,10 @@ static void test_gdb(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_words, setup), cmocka_unit_test_setup(test_node, setup),
-		cmocka_unit_test_setup(test_kernel, setup), cmocka_unit_test_setup(test_linux, setup),
+		cmocka_unit_test_setup(test_words, setup),
+		cmocka_unit_test_setup(test_node, setup),
+		cmocka_unit_test_setup(test_kernel, setup),
+		cmocka_unit_test_setup(test_linux, setup),
 		cmocka_unit_test_setup(test_gdb, setup),
 		cmocka_unit_test_setup(test_watchdog, setup),
 	};

@@ -142,7 +142,8 @@ static void test_last_entry(void **)
 /* A kick keeps it from the guest: it is taken, with what it was for, until an entry was one. */
 static void test_last_entry_kicked(void **)
 {
-	static const enum vmexit_reason thrice[] = { VMEXIT_KICKED, VMEXIT_KICKED, VMEXIT_KICKED, VMEXIT_INIT };
+	static const enum vmexit_reason thrice[] = { VMEXIT_KICKED, VMEXIT_KICKED, VMEXIT_KICKED,
+						     VMEXIT_INIT };
 
 	/* The third is one of those that somebody else has taken note of. */
 	kicked[0] = kicked[1] = kicked[3] = true;
@@ -156,8 +157,10 @@ static void test_last_entry_kicked(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_init, setup), cmocka_unit_test_setup(test_nmi, setup),
-		cmocka_unit_test_setup(test_last_entry, setup), cmocka_unit_test_setup(test_last_entry_kicked, setup),
+		cmocka_unit_test_setup(test_init, setup),
+		cmocka_unit_test_setup(test_nmi, setup),
+		cmocka_unit_test_setup(test_last_entry, setup),
+		cmocka_unit_test_setup(test_last_entry_kicked, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,9 @@ static void random_machine(void)
 	host.phys_bits = 48;
 	host.leaf_1g = rnd(2);
 	for (unsigned i = 0; i < 4; i++)
-		host.cpu[i] = (struct plan_cpu){ .apic_id = i, .node = (u16)(i % host.nr_nodes), .online = true };
+		host.cpu[i] = (struct plan_cpu){ .apic_id = i,
+						 .node = (u16)(i % host.nr_nodes),
+						 .online = true };
 	for (unsigned a = 0; a < host.nr_nodes; a++)
 		for (unsigned b = 0; b < host.nr_nodes; b++)
 			host.distance[a][b] = a == b ? 10 : 20;
@@ -130,8 +132,9 @@ static void random_plans(void **)
 
 		seed = i * 977 + 1;
 		random_machine();
-		snprintf(keys, sizeof(keys), "cpus = %u\nmemory = %uM\nremote_memory = %s\n", 1 + rnd(4),
-			 2 * (16 + rnd(rnd(2) ? 3000 : 200)), rnd(2) ? "allow" : "refuse");
+		snprintf(keys, sizeof(keys), "cpus = %u\nmemory = %uM\nremote_memory = %s\n",
+			 1 + rnd(4), 2 * (16 + rnd(rnd(2) ? 3000 : 200)),
+			 rnd(2) ? "allow" : "refuse");
 		if (plan_window(keys))
 			continue;
 		why = dma_windows_build(&plan.map, NULL, 0, &w);
@@ -173,9 +176,16 @@ static void by_example(void **)
 
 /* ---- maps that break the rules ---------------------------------------------------------- */
 
-#define MAP(...) { sizeof((struct gpa_region[]){ __VA_ARGS__ }) / sizeof(struct gpa_region), { __VA_ARGS__ } }
+#define MAP(...) \
+	{ \
+		sizeof((struct gpa_region[]){ __VA_ARGS__ }) / sizeof(struct gpa_region), \
+		{ \
+			__VA_ARGS__ \
+		} \
+	}
 
-static void refused(const struct gpa_map *map, const struct dma_mmio *mmio, unsigned nr, const char *why)
+static void refused(const struct gpa_map *map, const struct dma_mmio *mmio, unsigned nr,
+		    const char *why)
 {
 	const char *got = dma_windows_build(map, mmio, nr, &w);
 
@@ -185,14 +195,20 @@ static void refused(const struct gpa_map *map, const struct dma_mmio *mmio, unsi
 
 static void broken_maps(void **)
 {
-	static const char sides[] = "memory below 4 GiB is above on the host, or the other way round";
+	static const char sides[] =
+		"memory below 4 GiB is above on the host, or the other way round";
 	static const char gap[] = "two windows without a page between them";
-	const struct gpa_map good = MAP({ MIB(2), MIB(128), MIB(64), 0 }, { GIB(4), GIB(1), GIB(8), 0 });
-	const struct gpa_map to_high = MAP({ 0, MIB(64), GIB(8), 0 }), to_low = MAP({ GIB(4), MIB(64), GIB(1), 0 });
+	const struct gpa_map good =
+		MAP({ MIB(2), MIB(128), MIB(64), 0 }, { GIB(4), GIB(1), GIB(8), 0 });
+	const struct gpa_map to_high = MAP({ 0, MIB(64), GIB(8), 0 }),
+			     to_low = MAP({ GIB(4), MIB(64), GIB(1), 0 });
 	const struct gpa_map across = MAP({ MIB(2), MIB(64), GIB(4) - MIB(32), 0 });
-	const struct gpa_map touch = MAP({ MIB(2), MIB(2), MIB(64), 0 }, { MIB(4), MIB(2), MIB(128), 0 });
-	const struct gpa_map order = MAP({ GIB(4), MIB(2), GIB(9), 0 }, { GIB(5), MIB(2), GIB(8), 0 });
-	const struct gpa_map low_mib = MAP({ 0, MIB(1), GIB(20), 0 }, { MIB(2), MIB(2), MIB(64), 0 });
+	const struct gpa_map touch =
+		MAP({ MIB(2), MIB(2), MIB(64), 0 }, { MIB(4), MIB(2), MIB(128), 0 });
+	const struct gpa_map order =
+		MAP({ GIB(4), MIB(2), GIB(9), 0 }, { GIB(5), MIB(2), GIB(8), 0 });
+	const struct gpa_map low_mib =
+		MAP({ 0, MIB(1), GIB(20), 0 }, { MIB(2), MIB(2), MIB(64), 0 });
 
 	assert_null(dma_windows_build(&good, NULL, 0, &w));
 	check_map(&good);
@@ -208,9 +224,13 @@ static void broken_maps(void **)
 static void registers(void **)
 {
 	static const char meets[] = "registers of a device lie where it has memory";
-	const struct gpa_map map = MAP({ MIB(2), MIB(128), MIB(256), 0 }, { GIB(4), GIB(1), GIB(8), 0 });
+	const struct gpa_map map =
+		MAP({ MIB(2), MIB(128), MIB(256), 0 }, { GIB(4), GIB(1), GIB(8), 0 });
 	const struct dma_mmio some[] = {
-		{ 0xfebf1000, 0x20 }, { 0x90000800, 0x100 }, { 0x380000000000, GIB(8) }, { 0x380200000000, MIB(1) },
+		{ 0xfebf1000, 0x20 },
+		{ 0x90000800, 0x100 },
+		{ 0x380000000000, GIB(8) },
+		{ 0x380200000000, MIB(1) },
 	};
 	struct dma_mmio many[MARGAY_DMA_WINDOWS];
 
@@ -221,7 +241,8 @@ static void registers(void **)
 	/* Neighbours are one. */
 	assert_int_equal(w.window[3].length, GIB(8) + MIB(1));
 	for (unsigned i = 0; i < ARRAY_SIZE(some); i++)
-		assert_true(to_bus(some[i].base) == some[i].base && to_gpa(some[i].base) == some[i].base);
+		assert_true(to_bus(some[i].base) == some[i].base &&
+			    to_gpa(some[i].base) == some[i].base);
 	check_map(&map);
 	/* On either side. */
 	refused(&map, &(struct dma_mmio){ MIB(64), PAGE_SIZE }, 1, meets);
@@ -236,7 +257,9 @@ static void registers(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_plans), cmocka_unit_test(by_example), cmocka_unit_test(broken_maps),
+		cmocka_unit_test(random_plans),
+		cmocka_unit_test(by_example),
+		cmocka_unit_test(broken_maps),
 		cmocka_unit_test(registers),
 	};
 

@@ -24,19 +24,13 @@ static void terminal(const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		switch (text[i]) {
-		case '\a':
-			bells++;
-			break;
+		case '\a': bells++; break;
 		case '\b':
 			assert_true(column > 0);
 			column--;
 			break;
-		case '\r':
-			column = 0;
-			break;
-		case '\n':
-			memset(screen, 0, sizeof(screen));
-			break;
+		case '\r': column = 0; break;
+		case '\n': memset(screen, 0, sizeof(screen)); break;
 		default:
 			assert_in_range(text[i], ' ', '~');
 			assert_true(column < SCREEN);
@@ -51,7 +45,8 @@ static void expect_screen(void)
 	unsigned n = (unsigned)strlen(e.prompt) + e.length;
 
 	assert_int_equal(strlen(e.text), e.length);
-	assert_true(!strncmp(screen, e.prompt, strlen(e.prompt)) && !strncmp(screen + strlen(e.prompt), e.text, e.length));
+	assert_true(!strncmp(screen, e.prompt, strlen(e.prompt)) &&
+		    !strncmp(screen + strlen(e.prompt), e.text, e.length));
 	assert_int_equal(strspn(screen + n, " "), strlen(screen + n));
 	assert_int_equal(column, strlen(e.prompt) + e.cursor);
 }
@@ -65,11 +60,8 @@ static void type_bytes(const char *text, size_t n)
 			strcpy(line, e.text);
 			editor_prompt(&e);
 			break;
-		case EDITOR_COMPLETE:
-			completions++;
-			break;
-		case EDITOR_NONE:
-			break;
+		case EDITOR_COMPLETE: completions++; break;
+		case EDITOR_NONE: break;
 		}
 		expect_screen();
 	}
@@ -113,7 +105,8 @@ static void test_editing(void **)
 	assert_string_equal(line, "list");
 	type("lisxt\x02\x08\x05!\x7f\r");
 	assert_string_equal(line, "list");
-	type("one two  three\x17" "3\r");
+	type("one two  three\x17"
+	     "3\r");
 	assert_string_equal(line, "one two  3");
 	type("one two\x02\x02\x0b\x15new\r");
 	assert_string_equal(line, "new");
@@ -194,9 +187,12 @@ static void test_show_and_insert(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_lines, setup),	   cmocka_unit_test_setup(test_editing, setup),
-		cmocka_unit_test_setup(test_history, setup),	   cmocka_unit_test_setup(test_full_line, setup),
-		cmocka_unit_test_setup(test_garbage, setup),	   cmocka_unit_test_setup(test_show_and_insert, setup),
+		cmocka_unit_test_setup(test_lines, setup),
+		cmocka_unit_test_setup(test_editing, setup),
+		cmocka_unit_test_setup(test_history, setup),
+		cmocka_unit_test_setup(test_full_line, setup),
+		cmocka_unit_test_setup(test_garbage, setup),
+		cmocka_unit_test_setup(test_show_and_insert, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

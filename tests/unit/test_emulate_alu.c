@@ -44,17 +44,30 @@ static struct vcpu vcpu = { .vm = &parts.vm };
 
 const struct hvm_ops *hvm;
 
-void host_vector_read(unsigned, unsigned, void *) { fail(); }
-void host_vector_write(unsigned, unsigned, bool, const void *) { fail(); }
-void host_vector_read_zmm(unsigned, void *) { fail(); }
-void host_vector_write_zmm(unsigned, const void *) { fail(); }
+void host_vector_read(unsigned, unsigned, void *)
+{
+	fail();
+}
+void host_vector_write(unsigned, unsigned, bool, const void *)
+{
+	fail();
+}
+void host_vector_read_zmm(unsigned, void *)
+{
+	fail();
+}
+void host_vector_write_zmm(unsigned, const void *)
+{
+	fail();
+}
 
 static void get_context(struct vcpu *, struct hvm_context *out)
 {
 	*out = (struct hvm_context){ .efer = EFER_LMA, .cs_attr = SEG_ATTR_L };
 }
 
-int guest_fetch(struct vcpu *, const struct hvm_context *, u64, const u8 **out, struct guest_fault *)
+int guest_fetch(struct vcpu *, const struct hvm_context *, u64, const u8 **out,
+		struct guest_fault *)
 {
 	*out = insn_bytes;
 	return 0;
@@ -126,7 +139,8 @@ void vcpu_lost_access(struct vcpu *, gpa_t)
 	fail();
 }
 
-int guest_read_virt(struct vcpu *, u64, enum guest_access, void *buf, unsigned size, struct guest_fault *)
+int guest_read_virt(struct vcpu *, u64, enum guest_access, void *buf, unsigned size,
+		    struct guest_fault *)
 {
 	memset(buf, 0, size);
 	return 0;
@@ -144,13 +158,9 @@ bool vm_end(struct vm *, enum vm_end)
 	return died = true;
 }
 
-void host_log_limited(struct log_limit *, const char *, const char *, ...)
-{
-}
+void host_log_limited(struct log_limit *, const char *, const char *, ...) { }
 
-void host_log(const char *, ...)
-{
-}
+void host_log(const char *, ...) { }
 
 void vcpu_raise(struct vcpu *, u8 vector)
 {
@@ -172,7 +182,9 @@ static void get_segment(struct vcpu *, enum seg, struct segment *out)
 	*out = (struct segment){ 0 };
 }
 
-static const struct hvm_ops ops = { .get = get, .get_context = get_context, .get_segment = get_segment };
+static const struct hvm_ops ops = { .get = get,
+				    .get_context = get_context,
+				    .get_segment = get_segment };
 
 /* ---- both machines ---- */
 
@@ -185,7 +197,8 @@ static void on_cpu(const u8 *bytes, unsigned len, struct machine *m)
 	memcpy(code, before, sizeof(before));
 	memcpy(code + sizeof(before), bytes, len);
 	memcpy(code + sizeof(before) + len, after, sizeof(after));
-	asm volatile("call *%[code]" : "+a"(m->rax), "+c"(m->rcx), "+d"(rflags) : [code] "r"(code), "D"(&m->mem) : "memory", "cc");
+	asm volatile("call *%[code]" : "+a"(m->rax), "+c"(m->rcx), "+d"(rflags)
+		     : [code] "r"(code), "D"(&m->mem) : "memory", "cc");
 	m->rflags = rflags & FLAGS;
 }
 
@@ -204,9 +217,12 @@ static void emulated(const u8 *bytes, unsigned len, struct machine *m)
 	for (unsigned i = 0; i < 2000 && !died && vcpu.regs.rip == 0x1000; i++)
 		emulate_mmio(&vcpu, &exit);
 	if (died || vcpu.regs.rip != 0x1000 + len)
-		fail_msg("%02x %02x %02x %02x: not emulated", bytes[0], bytes[1], bytes[2], bytes[3]);
-	*m = (struct machine){ .rax = vcpu.regs.gpr[GPR_RAX], .rcx = vcpu.regs.gpr[GPR_RCX],
-			       .rflags = vcpu.regs.rflags & FLAGS, .mem = memory };
+		fail_msg("%02x %02x %02x %02x: not emulated", bytes[0], bytes[1], bytes[2],
+			 bytes[3]);
+	*m = (struct machine){ .rax = vcpu.regs.gpr[GPR_RAX],
+			       .rcx = vcpu.regs.gpr[GPR_RCX],
+			       .rflags = vcpu.regs.rflags & FLAGS,
+			       .mem = memory };
 }
 
 static unsigned compared;
@@ -227,19 +243,27 @@ static void compare(const u8 *bytes, unsigned len, u64 flags)
 
 	memcpy(padded, bytes, len);
 	for (unsigned i = 0; i < ARRAY_SIZE(values) * ARRAY_SIZE(values) * 4; i++) {
-		u64 reg = values[i / 4 % ARRAY_SIZE(values)], mem = values[i / 4 / ARRAY_SIZE(values)];
-		struct machine cpu = { .rax = ~reg, .rcx = reg, .mem = mem,
+		u64 reg = values[i / 4 % ARRAY_SIZE(values)],
+		    mem = values[i / 4 / ARRAY_SIZE(values)];
+		struct machine cpu = { .rax = ~reg,
+				       .rcx = reg,
+				       .mem = mem,
 				       .rflags = (i & 1 ? FLAGS : 0) ^ (i & 2 ? RFLAGS_CF : 0) };
 		struct machine own = cpu, start = cpu;
 
 		on_cpu(padded, len, &cpu);
 		emulated(padded, len, &own);
-		if (own.rax != cpu.rax || own.rcx != cpu.rcx || own.mem != cpu.mem || (own.rflags ^ cpu.rflags) & flags)
-			fail_msg("%02x %02x %02x %02x with RCX %#lx, memory %#lx, flags %#lx: RCX %#lx, memory %#lx, flags %#lx; "
-				 "the CPU has %#lx, %#lx, %#lx", padded[0], padded[1], padded[2], padded[3],
-				 (unsigned long)start.rcx, (unsigned long)start.mem, (unsigned long)start.rflags,
-				 (unsigned long)own.rcx, (unsigned long)own.mem, (unsigned long)own.rflags, (unsigned long)cpu.rcx,
-				 (unsigned long)cpu.mem, (unsigned long)cpu.rflags);
+		if (own.rax != cpu.rax || own.rcx != cpu.rcx || own.mem != cpu.mem ||
+		    (own.rflags ^ cpu.rflags) & flags)
+			fail_msg(
+				"%02x %02x %02x %02x with RCX %#lx, memory %#lx, flags %#lx: RCX %#lx, memory %#lx, flags %#lx; "
+				"the CPU has %#lx, %#lx, %#lx",
+				padded[0], padded[1], padded[2], padded[3],
+				(unsigned long)start.rcx, (unsigned long)start.mem,
+				(unsigned long)start.rflags, (unsigned long)own.rcx,
+				(unsigned long)own.mem, (unsigned long)own.rflags,
+				(unsigned long)cpu.rcx, (unsigned long)cpu.mem,
+				(unsigned long)cpu.rflags);
 		compared++;
 	}
 }
@@ -250,7 +274,10 @@ static void all_sizes(unsigned map, u8 opcode, u8 modrm, u64 imm, unsigned imm_l
 	static const u8 prefix[] = { 0, 0, 0x66, 0x48 };
 
 	for (unsigned size = map ? 1 : 0; size < 4; size++) {
-		unsigned n = 0, bytes = imm_len == 4 ? (size == 0 ? 1 : size == 2 ? 2 : 4) : imm_len;
+		unsigned n = 0, bytes = imm_len == 4 ? (size == 0   ? 1
+							: size == 2 ? 2
+								    : 4)
+						     : imm_len;
 		u8 b[INSN_MAX];
 
 		if (prefix[size])
@@ -281,7 +308,10 @@ static void two_operands(void **)
 		all_sizes(0, 0x80, at_rdi(op), 0x81, 4, flags);
 		all_sizes(0, 0x80, at_rdi(op), 0x89abcdef, 4, flags);
 		for (unsigned size = 1; size < 4; size++) {
-			const u8 b[] = { size == 2 ? 0x66 : size == 3 ? 0x48 : 0x3e, 0x83, at_rdi(op), 0x82 };
+			const u8 b[] = { size == 2   ? 0x66
+					 : size == 3 ? 0x48
+						     : 0x3e,
+					 0x83, at_rdi(op), 0x82 };
 
 			compare(b, sizeof(b), flags);
 		}
@@ -333,8 +363,10 @@ static void flags_alone(void **)
 		unsigned len;
 		unsigned writes;
 	} insns[] = {
-		{ { 0x39, 0x0f }, 2, 0 }, { { 0x3b, 0x0f }, 2, 0 }, { { 0x80, 0x3f, 1 }, 3, 0 }, { { 0x85, 0x0f }, 2, 0 },
-		{ { 0x0f, 0xba, 0x27, 3 }, 4, 0 }, { { 0x0f, 0xba, 0x2f, 3 }, 4, 1 }, { { 0x01, 0x0f }, 2, 1 },
+		{ { 0x39, 0x0f }, 2, 0 },          { { 0x3b, 0x0f }, 2, 0 },
+		{ { 0x80, 0x3f, 1 }, 3, 0 },       { { 0x85, 0x0f }, 2, 0 },
+		{ { 0x0f, 0xba, 0x27, 3 }, 4, 0 }, { { 0x0f, 0xba, 0x2f, 3 }, 4, 1 },
+		{ { 0x01, 0x0f }, 2, 1 },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(insns); i++) {
@@ -366,19 +398,17 @@ static void unknown(void **)
 static int setup(void **)
 {
 	hvm = &ops;
-	code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return code == MAP_FAILED;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_operands),
-		cmocka_unit_test(one_operand),
-		cmocka_unit_test(moves_and_bits),
-		cmocka_unit_test(exchanges),
-		cmocka_unit_test(flags_alone),
-		cmocka_unit_test(unknown),
+		cmocka_unit_test(two_operands),   cmocka_unit_test(one_operand),
+		cmocka_unit_test(moves_and_bits), cmocka_unit_test(exchanges),
+		cmocka_unit_test(flags_alone),    cmocka_unit_test(unknown),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -62,10 +62,25 @@ u64 emulate_operand(struct vcpu *, const struct insn *)
 }
 
 /* Nobody calls these. */
-int emulate_mem_read(struct vcpu *, u64, unsigned, u64 *) { fail(); return 0; }
-int emulate_mem_write(struct vcpu *, u64, unsigned, u64) { fail(); return 0; }
-u64 emulate_get_gpr(const struct vcpu *, u8, unsigned, bool) { fail(); return 0; }
-void emulate_set_gpr(struct vcpu *, u8, unsigned, bool, u64) { fail(); }
+int emulate_mem_read(struct vcpu *, u64, unsigned, u64 *)
+{
+	fail();
+	return 0;
+}
+int emulate_mem_write(struct vcpu *, u64, unsigned, u64)
+{
+	fail();
+	return 0;
+}
+u64 emulate_get_gpr(const struct vcpu *, u8, unsigned, bool)
+{
+	fail();
+	return 0;
+}
+void emulate_set_gpr(struct vcpu *, u8, unsigned, bool, u64)
+{
+	fail();
+}
 
 struct state {
 	u64 rax;
@@ -87,15 +102,15 @@ static void on_cpu(bool wide, struct state *s)
 	memcpy(mem, s->mem, sizeof(mem));
 	/* Below what the compiler may keep under the stack pointer. */
 	if (wide)
-		asm volatile("lea -128(%%rsp), %%rsp\n\tpush %[f]\n\tpopfq\n\tlock cmpxchg16b (%[m])\n\tpushfq\n\tpop %[f]\n\t"
-			     "lea 128(%%rsp), %%rsp"
-			     : [f] "+r"(rflags), "+a"(s->rax), "+d"(s->rdx) : [m] "r"(mem), "b"(s->rbx), "c"(s->rcx)
-			     : "memory", "cc");
+		asm volatile(
+			"lea -128(%%rsp), %%rsp\n\tpush %[f]\n\tpopfq\n\tlock cmpxchg16b (%[m])\n\tpushfq\n\tpop %[f]\n\t"
+			"lea 128(%%rsp), %%rsp" : [f] "+r"(rflags), "+a"(s->rax), "+d"(s->rdx)
+			: [m] "r"(mem), "b"(s->rbx), "c"(s->rcx) : "memory", "cc");
 	else
-		asm volatile("lea -128(%%rsp), %%rsp\n\tpush %[f]\n\tpopfq\n\tlock cmpxchg8b (%[m])\n\tpushfq\n\tpop %[f]\n\t"
-			     "lea 128(%%rsp), %%rsp"
-			     : [f] "+r"(rflags), "+a"(s->rax), "+d"(s->rdx) : [m] "r"(mem), "b"(s->rbx), "c"(s->rcx)
-			     : "memory", "cc");
+		asm volatile(
+			"lea -128(%%rsp), %%rsp\n\tpush %[f]\n\tpopfq\n\tlock cmpxchg8b (%[m])\n\tpushfq\n\tpop %[f]\n\t"
+			"lea 128(%%rsp), %%rsp" : [f] "+r"(rflags), "+a"(s->rax), "+d"(s->rdx)
+			: [m] "r"(mem), "b"(s->rbx), "c"(s->rcx) : "memory", "cc");
 	s->rflags = rflags & FLAGS;
 	memcpy(s->mem, mem, sizeof(mem));
 }
@@ -120,7 +135,10 @@ static int emulated(bool wide, struct state *s)
 	asked = false;
 	err = emulate_exchange(&vcpu, &insn);
 	assert_true(vcpu.regs.rflags & RFLAGS_IF);
-	*s = (struct state){ gpr[GPR_RAX], gpr[GPR_RBX], gpr[GPR_RCX], gpr[GPR_RDX], vcpu.regs.rflags & FLAGS, { 0 } };
+	*s = (struct state){
+		gpr[GPR_RAX], gpr[GPR_RBX], gpr[GPR_RCX], gpr[GPR_RDX], vcpu.regs.rflags & FLAGS,
+		{ 0 }
+	};
 	memcpy(s->mem, memory, sizeof(memory));
 	return err;
 }
@@ -158,8 +176,10 @@ static void test_against_cpu(void **)
 		on_cpu(wide, &cpu);
 		assert_int_equal(emulated(wide, &own), 0);
 		if (memcmp(&cpu, &own, sizeof(cpu)))
-			fail_msg("%s, case %u: RAX %#lx RDX %#lx flags %#lx, the CPU has %#lx, %#lx, %#lx",
-				 wide ? "16B" : "8B", i & 3, own.rax, own.rdx, own.rflags, cpu.rax, cpu.rdx, cpu.rflags);
+			fail_msg(
+				"%s, case %u: RAX %#lx RDX %#lx flags %#lx, the CPU has %#lx, %#lx, %#lx",
+				wide ? "16B" : "8B", i & 3, own.rax, own.rdx, own.rflags, cpu.rax,
+				cpu.rdx, cpu.rflags);
 		/* What differs is written, too, as it was. */
 		assert_true(reads == 1 && writes == 1);
 	}
@@ -174,7 +194,8 @@ static void test_faults(void **)
 
 			gva = GVA;
 			assert_int_equal(emulated(wide, &own), -EFAULT);
-			assert_true(!memcmp(&own, &start, sizeof(own)) && !writes && reads == denied_at - 1);
+			assert_true(!memcmp(&own, &start, sizeof(own)) && !writes &&
+				    reads == denied_at - 1);
 		}
 	denied_at = 0;
 	for (unsigned off = 1; off < 16; off++) {

@@ -24,7 +24,8 @@ static struct vcpu *vcpu;
 static u64 at[2]; /* where the pages are, or ABSENT */
 static u64 faulted;
 
-int guest_translate(struct vcpu *v, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *fault)
+int guest_translate(struct vcpu *v, u64 gva, enum guest_access access, gpa_t *out,
+		    struct guest_fault *fault)
 {
 	u64 page = at[(gva - GVA) / PAGE_SIZE];
 
@@ -63,7 +64,11 @@ static u8 *ram(u64 addr)
 }
 
 /* The pages in turn, in either order, next to each other and not, and with one in the hole. */
-static const u64 places[][2] = { { 0x3000, 0x9000 }, { 0x9000, 0x3000 }, { 0x3000, 0x4000 }, { HOLE, 0x3000 }, { 0x3000, HOLE } };
+static const u64 places[][2] = { { 0x3000, 0x9000 },
+				 { 0x9000, 0x3000 },
+				 { 0x3000, 0x4000 },
+				 { HOLE, 0x3000 },
+				 { 0x3000, HOLE } };
 
 static void test_both_halves(void **)
 {
@@ -82,7 +87,8 @@ static void test_both_halves(void **)
 					u8 stored = (u8)(VALUE >> i * 8);
 
 					if (place != HOLE)
-						assert_int_equal(*ram(place + byte % PAGE_SIZE), stored);
+						assert_int_equal(*ram(place + byte % PAGE_SIZE),
+								 stored);
 					want |= (u64)(place == HOLE ? 0xff : stored) << i * 8;
 					if (place != HOLE)
 						*ram(place + byte % PAGE_SIZE) = 0xee;
@@ -110,13 +116,16 @@ static void test_bytes(void **)
 				at[1] = places[p][1];
 				memset(ram(0), 0xee, 0x10000);
 				assert_int_equal(emulate_mem_writable(vcpu, gva, size), 0);
-				assert_int_equal(emulate_mem_write_bytes(vcpu, gva, size, stored), 0);
+				assert_int_equal(emulate_mem_write_bytes(vcpu, gva, size, stored),
+						 0);
 				memset(read, 0xdd, sizeof(read));
 				assert_int_equal(emulate_mem_read_bytes(vcpu, gva, size, read), 0);
 				for (unsigned i = 0; i < sizeof(read); i++) {
 					u64 byte = gva + i - GVA, place = at[byte / PAGE_SIZE];
 
-					assert_int_equal(read[i], i >= size ? 0xdd : place == HOLE ? 0xff : stored[i]);
+					assert_int_equal(read[i], i >= size       ? 0xdd
+								  : place == HOLE ? 0xff
+										  : stored[i]);
 					if (i < size && place != HOLE)
 						*ram(place + byte % PAGE_SIZE) = 0xee;
 				}
@@ -141,7 +150,8 @@ static void test_fault_leaves_nothing(void **)
 			assert_int_equal(emulate_mem_writable(vcpu, gva, 8), -EFAULT);
 			assert_int_equal(emulate_mem_read(vcpu, gva, 8, &read), -EFAULT);
 			assert_int_equal(emulate_mem_read_bytes(vcpu, gva - 8, 16, bytes), -EFAULT);
-			assert_int_equal(emulate_mem_write_bytes(vcpu, gva - 24, 32, bytes), -EFAULT);
+			assert_int_equal(emulate_mem_write_bytes(vcpu, gva - 24, 32, bytes),
+					 -EFAULT);
 			for (unsigned i = 0; i < 0x10000; i++)
 				assert_int_equal(*ram(i), 0xee);
 		}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/emulate/mmio.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/vector.c */
-/* Moves with device memory; bit tests against the same instructions of the CPU that runs this. Arithmetic: test_emulate_alu.c. */
+/*
+ * Moves with device memory; bit tests against the same instructions of the CPU that runs this.
+ * Arithmetic: test_emulate_alu.c.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,12 +69,32 @@ int emulate_mem_writable(struct vcpu *, u64, unsigned)
 }
 
 /* Nobody calls these. */
-int emulate_mem_read_bytes(struct vcpu *, u64, unsigned, void *) { fail(); return 0; }
-int emulate_mem_write_bytes(struct vcpu *, u64, unsigned, const void *) { fail(); return 0; }
-void host_vector_read(unsigned, unsigned, void *) { fail(); }
-void host_vector_write(unsigned, unsigned, bool, const void *) { fail(); }
-void host_vector_read_zmm(unsigned, void *) { fail(); }
-void host_vector_write_zmm(unsigned, const void *) { fail(); }
+int emulate_mem_read_bytes(struct vcpu *, u64, unsigned, void *)
+{
+	fail();
+	return 0;
+}
+int emulate_mem_write_bytes(struct vcpu *, u64, unsigned, const void *)
+{
+	fail();
+	return 0;
+}
+void host_vector_read(unsigned, unsigned, void *)
+{
+	fail();
+}
+void host_vector_write(unsigned, unsigned, bool, const void *)
+{
+	fail();
+}
+void host_vector_read_zmm(unsigned, void *)
+{
+	fail();
+}
+void host_vector_write_zmm(unsigned, const void *)
+{
+	fail();
+}
 
 u64 emulate_operand(struct vcpu *, const struct insn *i)
 {
@@ -117,13 +140,9 @@ bool emulate_refuse_program(struct vcpu *)
 	return false;
 }
 
-void host_log_limited(struct log_limit *, const char *, const char *, ...)
-{
-}
+void host_log_limited(struct log_limit *, const char *, const char *, ...) { }
 
-void host_log(const char *, ...)
-{
-}
+void host_log(const char *, ...) { }
 
 /* The flags come by the stack, below what the compiler may keep there. */
 #define FLAGS "\n\tlea -128(%%rsp), %%rsp\n\tpushfq\n\tpopq %[f]\n\tlea 128(%%rsp), %%rsp"
@@ -143,12 +162,14 @@ static void emulate(u64 rflags)
 	static u64 native_##op##suffix(void *at, u64 index) \
 	{ \
 		u64 flags; \
-		asm volatile(#op #suffix " %[i], (%[m])" FLAGS : [f] "=&r"(flags) : [i] "r"((type)index), [m] "r"(at) \
-			     : "cc", "memory"); \
+		asm volatile(#op #suffix " %[i], (%[m])" FLAGS : [f] "=&r"(flags) \
+			     : [i] "r"((type)index), [m] "r"(at) : "cc", "memory"); \
 		return flags; \
 	}
 #define BIT_TESTS(op) BIT_TEST(op, w, u16) BIT_TEST(op, l, u32) BIT_TEST(op, q, u64)
+/* clang-format off */
 BIT_TESTS(bt) BIT_TESTS(bts) BIT_TESTS(btr) BIT_TESTS(btc)
+/* clang-format on */
 
 /* The index in a register reaches to both sides. */
 static void test_bits(void **)
@@ -157,8 +178,10 @@ static void test_bits(void **)
 		enum insn_op op;
 		u64 (*native[3])(void *at, u64 index);
 	} bits[] = {
-		{ INSN_BT, { native_btw, native_btl, native_btq } }, { INSN_BTS, { native_btsw, native_btsl, native_btsq } },
-		{ INSN_BTR, { native_btrw, native_btrl, native_btrq } }, { INSN_BTC, { native_btcw, native_btcl, native_btcq } },
+		{ INSN_BT, { native_btw, native_btl, native_btq } },
+		{ INSN_BTS, { native_btsw, native_btsl, native_btsq } },
+		{ INSN_BTR, { native_btrw, native_btrl, native_btrq } },
+		{ INSN_BTC, { native_btcw, native_btcl, native_btcq } },
 	};
 	static u8 expected[sizeof(memory)];
 
@@ -168,8 +191,14 @@ static void test_bits(void **)
 		unsigned n = run % ARRAY_SIZE(bits), s = (unsigned)rand() % 3, size = 2u << s;
 		u64 index = (u64)(rand() % 65536 - 32768), flags;
 
-		insn = (struct insn){ .op = bits[n].op, .len = 4, .opsize = (u8)size, .mem = true, .to_mem = true, .reg = GPR_RCX,
-				      .has_imm = rand() & 1, .imm = index & (8 * size - 1) };
+		insn = (struct insn){ .op = bits[n].op,
+				      .len = 4,
+				      .opsize = (u8)size,
+				      .mem = true,
+				      .to_mem = true,
+				      .reg = GPR_RCX,
+				      .has_imm = rand() & 1,
+				      .imm = index & (8 * size - 1) };
 		vcpu.regs.gpr[GPR_RCX] = index;
 		memcpy(expected, memory, sizeof(memory));
 		flags = bits[n].native[s](expected + MIDDLE, insn.has_imm ? insn.imm : index);
@@ -199,7 +228,8 @@ static void begin(enum insn_op op, unsigned size, u64 value)
 static void test_moves(void **)
 {
 	for (unsigned size = 1; size <= 8; size *= 2) {
-		u64 there = insn_truncate(0xf1f2f3f4f5f6f7f8, size), here = insn_truncate(0x8182838485868788, size);
+		u64 there = insn_truncate(0xf1f2f3f4f5f6f7f8, size),
+		    here = insn_truncate(0x8182838485868788, size);
 
 		begin(INSN_MOV, size, there);
 		emulate(0);
@@ -235,7 +265,8 @@ static void test_moves(void **)
 			begin(INSN_MOVSX, size, there);
 			insn.dstsize = (u8)to;
 			emulate(0);
-			assert_int_equal(vcpu.regs.gpr[GPR_RSI], insn_truncate(there | ~0ull << size * 8, to));
+			assert_int_equal(vcpu.regs.gpr[GPR_RSI],
+					 insn_truncate(there | ~0ull << size * 8, to));
 			begin(INSN_MOVSX, size, 0x7f);
 			insn.dstsize = (u8)to;
 			emulate(0);
@@ -247,7 +278,8 @@ static void test_moves(void **)
 /* A fetch that is let go on another time; one of page tables never is. */
 static void test_fetch(void **)
 {
-	struct vmexit exit = { .reason = VMEXIT_STAGE2, .stage2 = { .gpa = gpa(0x5678), .exec = true } };
+	struct vmexit exit = { .reason = VMEXIT_STAGE2,
+			       .stage2 = { .gpa = gpa(0x5678), .exec = true } };
 	static struct vm vm;
 
 	vcpu.vm = &vm;
@@ -294,7 +326,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_bits), cmocka_unit_test(test_fetch), cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_bits),
+		cmocka_unit_test(test_fetch),
+		cmocka_unit_test(test_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

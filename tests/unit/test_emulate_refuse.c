@@ -38,7 +38,8 @@ static void get_segment(struct vcpu *, enum seg, struct segment *out)
 static const struct hvm_ops ops = { .get_context = get_context, .get_segment = get_segment };
 const struct hvm_ops *hvm = &ops;
 
-int guest_fetch(struct vcpu *, const struct hvm_context *, u64, const u8 **out, struct guest_fault *)
+int guest_fetch(struct vcpu *, const struct hvm_context *, u64, const u8 **out,
+		struct guest_fault *)
 {
 	*out = code;
 	return 0;
@@ -67,7 +68,8 @@ void host_log(const char *, ...)
 	lines++;
 }
 
-int guest_read_virt(struct vcpu *, u64, enum guest_access, void *buf, unsigned size, struct guest_fault *)
+int guest_read_virt(struct vcpu *, u64, enum guest_access, void *buf, unsigned size,
+		    struct guest_fault *)
 {
 	memset(buf, 0, size);
 	return 0;
@@ -84,18 +86,60 @@ bool guest_is_lost(struct vm *, gpa_t)
 }
 
 /* Nobody calls these. */
-int guest_lost(struct vm *) { fail(); return 0; }
-void vcpu_lost_access(struct vcpu *, gpa_t) { fail(); }
-int emulate_mem_read(struct vcpu *, u64, unsigned, u64 *) { fail(); return 0; }
-int emulate_mem_write(struct vcpu *, u64, unsigned, u64) { fail(); return 0; }
-int emulate_mem_writable(struct vcpu *, u64, unsigned) { fail(); return 0; }
-int emulate_mem_read_bytes(struct vcpu *, u64, unsigned, void *) { fail(); return 0; }
-int emulate_mem_write_bytes(struct vcpu *, u64, unsigned, const void *) { fail(); return 0; }
-void vcpu_raise_page_fault(struct vcpu *, u64, u32) { fail(); }
-void host_vector_read(unsigned, unsigned, void *) { fail(); }
-void host_vector_write(unsigned, unsigned, bool, const void *) { fail(); }
-void host_vector_read_zmm(unsigned, void *) { fail(); }
-void host_vector_write_zmm(unsigned, const void *) { fail(); }
+int guest_lost(struct vm *)
+{
+	fail();
+	return 0;
+}
+void vcpu_lost_access(struct vcpu *, gpa_t)
+{
+	fail();
+}
+int emulate_mem_read(struct vcpu *, u64, unsigned, u64 *)
+{
+	fail();
+	return 0;
+}
+int emulate_mem_write(struct vcpu *, u64, unsigned, u64)
+{
+	fail();
+	return 0;
+}
+int emulate_mem_writable(struct vcpu *, u64, unsigned)
+{
+	fail();
+	return 0;
+}
+int emulate_mem_read_bytes(struct vcpu *, u64, unsigned, void *)
+{
+	fail();
+	return 0;
+}
+int emulate_mem_write_bytes(struct vcpu *, u64, unsigned, const void *)
+{
+	fail();
+	return 0;
+}
+void vcpu_raise_page_fault(struct vcpu *, u64, u32)
+{
+	fail();
+}
+void host_vector_read(unsigned, unsigned, void *)
+{
+	fail();
+}
+void host_vector_write(unsigned, unsigned, bool, const void *)
+{
+	fail();
+}
+void host_vector_read_zmm(unsigned, void *)
+{
+	fail();
+}
+void host_vector_write_zmm(unsigned, const void *)
+{
+	fail();
+}
 
 /* The same exit until something comes of it: how often. */
 static unsigned leave(unsigned ring, const struct vmexit *exit, const char *bytes, size_t n)
@@ -138,7 +182,8 @@ static void test_refused(void **)
 {
 	const struct vmexit load = { .reason = VMEXIT_STAGE2 };
 	const struct vmexit fetch = { .reason = VMEXIT_STAGE2, .stage2 = { .exec = true } };
-	const struct vmexit string = { .reason = VMEXIT_IO, .io = { .size = 1, .in = true, .string = true } };
+	const struct vmexit string = { .reason = VMEXIT_IO,
+				       .io = { .size = 1, .in = true, .string = true } };
 	const struct vmexit other = { .reason = VMEXIT_HLT };
 
 	for (unsigned ring = 0; ring < 4; ring++) {
@@ -159,7 +204,8 @@ static void test_refused(void **)
 static void test_kernels(void **)
 {
 	const struct vmexit walk = { .reason = VMEXIT_STAGE2, .stage2 = { .walk = true } };
-	const struct vmexit both = { .reason = VMEXIT_STAGE2, .stage2 = { .walk = true, .exec = true } };
+	const struct vmexit both = { .reason = VMEXIT_STAGE2,
+				     .stage2 = { .walk = true, .exec = true } };
 	const struct vmexit load = { .reason = VMEXIT_STAGE2 };
 
 	leave(3, &walk, BYTES("\x8b\x07"));

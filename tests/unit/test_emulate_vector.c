@@ -162,9 +162,11 @@ static void test_moves(void **state)
 			} else {
 				memcpy(registers[reg], there, moves[m].size);
 				if (moves[m].vex)
-					memset(registers[reg] + moves[m].size, 0, 64 - moves[m].size);
+					memset(registers[reg] + moves[m].size, 0,
+					       64 - moves[m].size);
 			}
-			assert_memory_equal(registers, fake_host.vector_register, sizeof(registers));
+			assert_memory_equal(registers, fake_host.vector_register,
+					    sizeof(registers));
 			assert_memory_equal(there, memory, sizeof(there));
 		}
 }
@@ -175,7 +177,8 @@ static void test_alignment(void **)
 	for (unsigned m = 0; m < ARRAY_SIZE(moves); m++)
 		for (unsigned off = 1; off <= 64; off++) {
 			gva = 0x10000 + off;
-			assert_int_equal(run(moves[m].bytes, moves[m].n, 3), moves[m].aligned && off % moves[m].size ? -EINVAL : 0);
+			assert_int_equal(run(moves[m].bytes, moves[m].n, 3),
+					 moves[m].aligned && off % moves[m].size ? -EINVAL : 0);
 		}
 }
 

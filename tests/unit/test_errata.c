@@ -10,13 +10,18 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "tests/unit/cpuid_recorded.h"
 
-static struct { u32 msr; u64 value; } msrs[] = { { 0xc0011020, 0 }, { 0xc0011028, 0 }, { 0xc001102e, 0 } };
+static struct {
+	u32 msr;
+	u64 value;
+} msrs[] = { { 0xc0011020, 0 }, { 0xc0011028, 0 }, { 0xc001102e, 0 } };
 static unsigned nr_msrs, writes, lines;
 static u32 leaf7_ebx, leaf8_ebx, revision;
 
 static void fake_cpuid(u32 leaf, u32, struct cpuid_regs *r)
 {
-	*r = (struct cpuid_regs){ .ebx = leaf == 7 ? leaf7_ebx : leaf == 0x80000008 ? leaf8_ebx : ~0u };
+	*r = (struct cpuid_regs){ .ebx = leaf == 7            ? leaf7_ebx
+					 : leaf == 0x80000008 ? leaf8_ebx
+							      : ~0u };
 }
 
 #define cpuid fake_cpuid
@@ -60,7 +65,11 @@ void upcall_log(const char *, ...)
 static void start(enum cpu_vendor vendor, u32 family, u32 model)
 {
 	cpu_features = (struct cpu_features){
-		.vendor = vendor, .family = family, .model = model, .max_basic = 0xd, .max_ext = 0x8000001e,
+		.vendor = vendor,
+		.family = family,
+		.model = model,
+		.max_basic = 0xd,
+		.max_ext = 0x8000001e,
 	};
 	nr_msrs = ARRAY_SIZE(msrs);
 	for (unsigned i = 0; i < nr_msrs; i++)
@@ -145,12 +154,17 @@ static bool deadline(u32 model, u32 stepping, u32 microcode)
 
 static void test_deadline(void **)
 {
-	static const struct { u32 model; u32 stepping; u32 good; } needs[] = {
-		{ 0x3f, 2, 0x3a }, { 0x3f, 4, 0x0f }, { 0x3c, 3, 0x22 }, { 0x45, 1, 0x20 }, { 0x46, 1, 0x17 },
-		{ 0x4f, 1, 0x0b000020 },
-		{ 0x56, 2, 0x11 }, { 0x56, 3, 0x0700000e }, { 0x56, 4, 0x0f00000c }, { 0x56, 5, 0x0e000003 }, { 0x3d, 4, 0x25 },
-		{ 0x47, 1, 0x17 }, { 0x55, 3, 0x01000136 }, { 0x55, 4, 0x02000014 }, { 0x4e, 3, 0xb2 }, { 0x5e, 3, 0xb2 },
-		{ 0x8e, 9, 0x52 }, { 0x9e, 9, 0x52 },
+	static const struct {
+		u32 model;
+		u32 stepping;
+		u32 good;
+	} needs[] = {
+		{ 0x3f, 2, 0x3a },       { 0x3f, 4, 0x0f },       { 0x3c, 3, 0x22 },
+		{ 0x45, 1, 0x20 },       { 0x46, 1, 0x17 },       { 0x4f, 1, 0x0b000020 },
+		{ 0x56, 2, 0x11 },       { 0x56, 3, 0x0700000e }, { 0x56, 4, 0x0f00000c },
+		{ 0x56, 5, 0x0e000003 }, { 0x3d, 4, 0x25 },       { 0x47, 1, 0x17 },
+		{ 0x55, 3, 0x01000136 }, { 0x55, 4, 0x02000014 }, { 0x4e, 3, 0xb2 },
+		{ 0x5e, 3, 0xb2 },       { 0x8e, 9, 0x52 },       { 0x9e, 9, 0x52 },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(needs); i++) {
@@ -160,7 +174,8 @@ static void test_deadline(void **)
 		assert_true(deadline(needs[i].model, needs[i].stepping, 0));
 	}
 	/* Other steppings, and others. */
-	assert_true(deadline(0x3f, 3, 1) && deadline(0x55, 7, 1) && deadline(0x56, 1, 1) && deadline(0x6a, 6, 1));
+	assert_true(deadline(0x3f, 3, 1) && deadline(0x55, 7, 1) && deadline(0x56, 1, 1) &&
+		    deadline(0x6a, 6, 1));
 	/* Without the timer, with a hypervisor below, or of another vendor: nothing. */
 	start(CPU_INTEL, 6, 0x3c);
 	revision = 1;
@@ -202,7 +217,9 @@ static void test_recorded(void **)
 			}
 			start(cpu_vendor(&l0), cpu_family(l1.eax), cpu_model(l1.eax));
 			for (unsigned n = 0; n < cpus[i].count; n++)
-				leaf8_ebx = cpus[i].leaf[n].leaf == 0x80000008 ? cpus[i].leaf[n].regs.ebx : leaf8_ebx;
+				leaf8_ebx = cpus[i].leaf[n].leaf == 0x80000008
+						    ? cpus[i].leaf[n].regs.ebx
+						    : leaf8_ebx;
 			cpu_features.stepping = l1.eax & 0xf;
 			cpu_features.hypervisor = l1.ecx & BIT(31);
 			cpu_features.tsc_deadline = true;
@@ -227,7 +244,8 @@ static void test_below(void **)
 
 static void test_hle(void **)
 {
-	static const u32 has[] = { 0x4e, 0x55, 0x5e, 0x8e, 0x9e }, has_not[] = { 0x3f, 0x4f, 0x6a, 0xa5 };
+	static const u32 has[] = { 0x4e, 0x55, 0x5e, 0x8e, 0x9e },
+			 has_not[] = { 0x3f, 0x4f, 0x6a, 0xa5 };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(has); i++) {
 		start(CPU_INTEL, 6, has[i]);
@@ -254,8 +272,9 @@ static void test_hle(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_amd), cmocka_unit_test(test_1485), cmocka_unit_test(test_deadline),
-		cmocka_unit_test(test_recorded), cmocka_unit_test(test_below), cmocka_unit_test(test_hle),
+		cmocka_unit_test(test_amd),      cmocka_unit_test(test_1485),
+		cmocka_unit_test(test_deadline), cmocka_unit_test(test_recorded),
+		cmocka_unit_test(test_below),    cmocka_unit_test(test_hle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,13 +39,9 @@ static void reset(struct vcpu *)
 	resets++;
 }
 
-static void set_segment(struct vcpu *, enum seg, const struct segment *)
-{
-}
+static void set_segment(struct vcpu *, enum seg, const struct segment *) { }
 
-static void set_desc_table(struct vcpu *, bool, const struct desc_table *)
-{
-}
+static void set_desc_table(struct vcpu *, bool, const struct desc_table *) { }
 
 static void request_irq_window(struct vcpu *, bool on)
 {
@@ -59,9 +55,13 @@ static void request_nmi_window(struct vcpu *)
 }
 
 static const struct hvm_ops ops = {
-	.get = get, .set = set, .vcpu_reset = reset, .set_segment = set_segment,
+	.get = get,
+	.set = set,
+	.vcpu_reset = reset,
+	.set_segment = set_segment,
 	.set_desc_table = set_desc_table,
-	.request_irq_window = request_irq_window, .request_nmi_window = request_nmi_window,
+	.request_irq_window = request_irq_window,
+	.request_nmi_window = request_nmi_window,
 };
 const struct hvm_ops *hvm = &ops;
 
@@ -93,7 +93,11 @@ static void intc_init(struct vcpu *)
 }
 
 static const struct intc_ops intc = {
-	.pending = intc_pending, .waiting = intc_waiting, .accept = intc_accept, .unaccept = intc_unaccept, .init = intc_init,
+	.pending = intc_pending,
+	.waiting = intc_waiting,
+	.accept = intc_accept,
+	.unaccept = intc_unaccept,
+	.init = intc_init,
 };
 
 static struct vm vm;
@@ -169,17 +173,22 @@ static void test_pairs(void **state)
 			if (class[first] == ' ' || class[second] == ' ' || class[second] == 'd')
 				continue;
 			setup(state);
-			vcpu.event = (struct hvm_event){ HVM_EVENT_EXCEPTION, first, has_error(first), 0x55 };
+			vcpu.event = (struct hvm_event){ HVM_EVENT_EXCEPTION, first,
+							 has_error(first), 0x55 };
 			raise(second);
 			pairs++;
-			if ((vm.end == VM_END_TRIPLE_FAULT) != (becomes == 't') || vcpu.died != (becomes == 't'))
+			if ((vm.end == VM_END_TRIPLE_FAULT) != (becomes == 't') ||
+			    vcpu.died != (becomes == 't'))
 				fail_msg("%u, then %u: end %u", first, second, vm.end);
 			if (becomes == 't')
 				continue;
 			if (vcpu.event.type != HVM_EVENT_EXCEPTION || vcpu.event.vector != vector)
-				fail_msg("%u, then %u: vector %u, not %u", first, second, vcpu.event.vector, vector);
+				fail_msg("%u, then %u: vector %u, not %u", first, second,
+					 vcpu.event.vector, vector);
 			assert_int_equal(vcpu.event.has_error, has_error(vector));
-			assert_int_equal(vcpu.event.error, !has_error(vector) ? 0 : becomes == 'd' ? 0 : 0x1234);
+			assert_int_equal(vcpu.event.error, !has_error(vector) ? 0
+							   : becomes == 'd'   ? 0
+									      : 0x1234);
 		}
 	assert_int_equal(pairs, 20 * 19);
 }
@@ -261,7 +270,9 @@ static void test_interrupt(void **state)
 		bool shadow;
 		enum hvm_event_type event;
 	} cannot[] = {
-		{ 0, false, HVM_EVENT_NONE }, { RFLAGS_IF, true, HVM_EVENT_NONE }, { RFLAGS_IF, false, HVM_EVENT_EXCEPTION },
+		{ 0, false, HVM_EVENT_NONE },
+		{ RFLAGS_IF, true, HVM_EVENT_NONE },
+		{ RFLAGS_IF, false, HVM_EVENT_EXCEPTION },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(cannot); i++) {
@@ -272,15 +283,18 @@ static void test_interrupt(void **state)
 		vcpu.event = (struct hvm_event){ .type = cannot[i].event, .vector = 14 };
 		vcpu_queue_events(&vcpu);
 		vcpu_queue_events(&vcpu);
-		assert_true(pending == 0x41 && vcpu.event.type == cannot[i].event && vcpu.event.vector == 14);
+		assert_true(pending == 0x41 && vcpu.event.type == cannot[i].event &&
+			    vcpu.event.vector == 14);
 		assert_true(irq_window_on && irq_windows == 1 && vcpu.look && !vcpu.stats.injected);
 		vcpu.look = false;
 		vcpu.regs.rflags = RFLAGS_IF;
 		vcpu.regs.shadow = false;
 		vcpu.event.type = HVM_EVENT_NONE;
 		vcpu_queue_events(&vcpu);
-		assert_true(pending == -1 && vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0x41);
-		assert_true(!irq_window_on && irq_windows == 2 && !vcpu.look && vcpu.stats.injected == 1);
+		assert_true(pending == -1 && vcpu.event.type == HVM_EVENT_INTR &&
+			    vcpu.event.vector == 0x41);
+		assert_true(!irq_window_on && irq_windows == 2 && !vcpu.look &&
+			    vcpu.stats.injected == 1);
 	}
 	/* Gone before it was delivered. */
 	setup(state);
@@ -297,7 +311,8 @@ static void test_cut(void **state)
 	vcpu.regs.rflags = RFLAGS_IF;
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x41 };
 	vcpu_queue_events(&vcpu);
-	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0x41 && unaccepted == -1 && !vcpu.look);
+	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0x41 &&
+		    unaccepted == -1 && !vcpu.look);
 	pending = 0x61;
 	vcpu_queue_events(&vcpu);
 	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0x61);
@@ -307,12 +322,14 @@ static void test_cut(void **state)
 	pending = 0x61;
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x41 };
 	vcpu_queue_events(&vcpu);
-	assert_true(vcpu.event.type == HVM_EVENT_NONE && unaccepted == 0x41 && pending == 0x61 && irq_window_on && vcpu.look);
+	assert_true(vcpu.event.type == HVM_EVENT_NONE && unaccepted == 0x41 && pending == 0x61 &&
+		    irq_window_on && vcpu.look);
 	/* An exception stays what it is, and what the exit has not cut is nothing. */
 	setup(state);
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 13 };
 	vcpu_put_back_event(&vcpu);
-	assert_true(vcpu.event.type == HVM_EVENT_EXCEPTION && vcpu.event.vector == 13 && unaccepted == -1);
+	assert_true(vcpu.event.type == HVM_EVENT_EXCEPTION && vcpu.event.vector == 13 &&
+		    unaccepted == -1);
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x41 };
 	vcpu_put_back_event(&vcpu);
 	assert_true(vcpu.event.type == HVM_EVENT_NONE && unaccepted == 0x41);
@@ -329,7 +346,9 @@ static void test_init(void **state)
 		setup(state);
 		vcpu.startup = STARTUP_RUN;
 		vcpu.nmi_pending = vcpu.halted = true;
-		vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 14, .has_error = true };
+		vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION,
+						 .vector = 14,
+						 .has_error = true };
 		vcpu.regs.rflags = RFLAGS_IF;
 		vcpu.debugctl = 1;
 		pending = 0x41;
@@ -356,8 +375,10 @@ int main(void)
 		cmocka_unit_test_setup(test_pairs, setup),
 		cmocka_unit_test_setup(test_real_mode, setup),
 		cmocka_unit_test_setup(test_interrupted_delivery, setup),
-		cmocka_unit_test_setup(test_nmi, setup), cmocka_unit_test_setup(test_nmi_before_interrupt, setup),
-		cmocka_unit_test_setup(test_interrupt, setup), cmocka_unit_test_setup(test_cut, setup),
+		cmocka_unit_test_setup(test_nmi, setup),
+		cmocka_unit_test_setup(test_nmi_before_interrupt, setup),
+		cmocka_unit_test_setup(test_interrupt, setup),
+		cmocka_unit_test_setup(test_cut, setup),
 		cmocka_unit_test_setup(test_init, setup),
 	};
 

@@ -20,7 +20,8 @@ static int reset(void **)
 	return 0;
 }
 
-static int take(u64 size, u64 align, int node, u64 min, u64 max, enum extent_policy policy, u64 *start)
+static int take(u64 size, u64 align, int node, u64 min, u64 max, enum extent_policy policy,
+		u64 *start)
 {
 	struct extent_constraint c = { size, align, node, min, max, policy };
 	unsigned on;
@@ -65,7 +66,8 @@ static void test_remove_when_full(void **)
 	assert_int_equal(list.count, EXTENT_MAX);
 	assert_int_equal(extent_free_bytes(&list, -1, PAGE_SIZE, NULL), EXTENT_MAX * 0x3000);
 	assert_int_equal(extent_remove(&list, 0x4000, 0x5000), 0);
-	assert_int_equal(extent_free_bytes(&list, -1, PAGE_SIZE, NULL), EXTENT_MAX * 0x3000 - 0x1000);
+	assert_int_equal(extent_free_bytes(&list, -1, PAGE_SIZE, NULL),
+			 EXTENT_MAX * 0x3000 - 0x1000);
 }
 
 static void test_set_node(void **)
@@ -111,7 +113,8 @@ static void test_constraints(void **)
 	assert_int_equal(at, MIB(500));
 	assert_int_equal(take(MIB(4), MIB(2), -1, MIB(600) + 1, MIB(606), EXTENT_BEST_FIT, &at), 0);
 	assert_int_equal(at, MIB(602));
-	assert_int_equal(take(MIB(4), MIB(4), -1, MIB(701), MIB(707), EXTENT_BEST_FIT, &at), -ENOMEM);
+	assert_int_equal(take(MIB(4), MIB(4), -1, MIB(701), MIB(707), EXTENT_BEST_FIT, &at),
+			 -ENOMEM);
 	assert_int_equal(take(MIB(4), MIB(4), -1, MIB(701), MIB(708), EXTENT_BEST_FIT, &at), 0);
 	assert_int_equal(at, MIB(704));
 	assert_int_equal(take(PAGE_SIZE, PAGE_SIZE, -1, 0, 0, EXTENT_TOP, &at), 0);
@@ -128,7 +131,8 @@ static void test_malformed(void **)
 	assert_int_equal(take(PAGE_SIZE, 0, -1, 0, 0, EXTENT_BEST_FIT, &at), -EINVAL);
 	assert_int_equal(take(PAGE_SIZE, 3 * PAGE_SIZE, -1, 0, 0, EXTENT_BEST_FIT, &at), -EINVAL);
 	assert_int_equal(take(BIT(63), BIT(62), -1, ~0ull, 1, EXTENT_BEST_FIT, &at), -ENOMEM);
-	assert_int_equal(take(~(PAGE_SIZE - 1), PAGE_SIZE, -1, 0, 0, EXTENT_BEST_FIT, &at), -ENOMEM);
+	assert_int_equal(take(~(PAGE_SIZE - 1), PAGE_SIZE, -1, 0, 0, EXTENT_BEST_FIT, &at),
+			 -ENOMEM);
 	assert_int_equal(take(PAGE_SIZE, BIT(63), -1, 0, 0, EXTENT_TOP, &at), -ENOMEM);
 	assert_int_equal(extent_put(&list, MIB(50), MIB(1), 0), -EINVAL);
 	assert_int_equal(extent_put(&list, ~0ull - 0xfff, 0x2000, 0), -EINVAL);
@@ -173,7 +177,8 @@ static void check_model(void)
 		if (i) {
 			const struct extent *p = &list.range[i - 1];
 
-			assert_true(p->end < r->start || (p->end == r->start && p->node != r->node));
+			assert_true(p->end < r->start ||
+				    (p->end == r->start && p->node != r->node));
 		}
 		for (u64 page = r->start / PAGE_SIZE; page < r->end / PAGE_SIZE; page++)
 			seen[page] = (u8)(1 + r->node);
@@ -189,7 +194,8 @@ static bool model_fits(const struct extent_constraint *c)
 	for (u64 first = 0; first + pages <= MODEL_PAGES; first++) {
 		u64 start = first * PAGE_SIZE, k;
 
-		if (start % c->align || start < c->min_addr || (c->max_addr && start + c->size > c->max_addr))
+		if (start % c->align || start < c->min_addr ||
+		    (c->max_addr && start + c->size > c->max_addr))
 			continue;
 		for (k = 0; k < pages; k++)
 			if (!model[first + k] || model[first + k] != model[first] ||
@@ -227,8 +233,14 @@ static void test_random_against_model(void **)
 				.size = PAGE_SIZE * (u64)(1 + rand() % 300),
 				.align = PAGE_SIZE << rand() % 8,
 				.node = rand() % 3 - 1,
-				.min_addr = rand() % 4 ? 0 : (u64)(rand() % (int)MODEL_PAGES) * PAGE_SIZE + 5,
-				.max_addr = rand() % 4 ? 0 : (u64)(rand() % (int)MODEL_PAGES) * PAGE_SIZE + 5,
+				.min_addr =
+					rand() % 4
+						? 0
+						: (u64)(rand() % (int)MODEL_PAGES) * PAGE_SIZE + 5,
+				.max_addr =
+					rand() % 4
+						? 0
+						: (u64)(rand() % (int)MODEL_PAGES) * PAGE_SIZE + 5,
 				.policy = rand() % 2 ? EXTENT_BEST_FIT : EXTENT_TOP,
 			};
 			bool fits = model_fits(&c);
@@ -241,16 +253,20 @@ static void test_random_against_model(void **)
 			assert_true(out[n].start >= c.min_addr);
 			assert_true(!c.max_addr || out[n].start + c.size <= c.max_addr);
 			for (u64 k = 0; k < c.size / PAGE_SIZE; k++) {
-				assert_int_equal(model[out[n].start / PAGE_SIZE + k], 1 + out[n].node);
+				assert_int_equal(model[out[n].start / PAGE_SIZE + k],
+						 1 + out[n].node);
 				model[out[n].start / PAGE_SIZE + k] = 0;
 			}
 			out[n++].size = c.size;
 		} else if (n) {
 			unsigned i = (unsigned)rand() % n;
 
-			assert_int_equal(extent_put(&list, out[i].start, out[i].size, out[i].node), 0);
-			memset(model + out[i].start / PAGE_SIZE, (int)(1 + out[i].node), out[i].size / PAGE_SIZE);
-			assert_int_equal(extent_put(&list, out[i].start, out[i].size, out[i].node), -EINVAL);
+			assert_int_equal(extent_put(&list, out[i].start, out[i].size, out[i].node),
+					 0);
+			memset(model + out[i].start / PAGE_SIZE, (int)(1 + out[i].node),
+			       out[i].size / PAGE_SIZE);
+			assert_int_equal(extent_put(&list, out[i].start, out[i].size, out[i].node),
+					 -EINVAL);
 			out[i] = out[--n];
 		}
 		check_model();

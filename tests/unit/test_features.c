@@ -25,9 +25,7 @@ static void fake_cpuid(u32 number, u32 subleaf, struct cpuid_regs *out)
 #define cpuid fake_cpuid
 #include "arch/x86_64/cpu/features.c"
 
-void upcall_log(const char *, ...)
-{
-}
+void upcall_log(const char *, ...) { }
 
 static int init(void)
 {
@@ -69,16 +67,16 @@ static void test_recorded(void **)
 		bool invariant;
 		const char *brand;
 	} cpu[] = {
-		{ qemu_tcg_max, ARRAY_SIZE(qemu_tcg_max), CPU_AMD, 6, 6, 3, 0, 40, false, false, true, true, false,
-		  "QEMU TCG CPU version 2.5+" },
-		{ bochs_haswell, ARRAY_SIZE(bochs_haswell), CPU_INTEL, 6, 0x3c, 3, 0x33, 40, true, true, false, true, true,
-		  "Intel(R) Core(TM) i7-4770 CPU @ 3.40GHz" },
-		{ skylake_sp, ARRAY_SIZE(skylake_sp), CPU_INTEL, 6, 0x55, 4, 0x21, 46, true, true, false, true, true,
-		  "Intel(R) Xeon(R) Gold 6154 CPU @ 3.00GHz" },
-		{ sapphire_rapids, ARRAY_SIZE(sapphire_rapids), CPU_INTEL, 6, 0x8f, 8, 0x21, 52, true, true, true, true, true,
-		  "Intel(R) Xeon(R) Platinum 8480+" },
-		{ zen4, ARRAY_SIZE(zen4), CPU_AMD, 0x19, 0x11, 1, 0, 52, false, false, true, true, true,
-		  "AMD EPYC 9124 16-Core Processor" },
+		{ qemu_tcg_max, ARRAY_SIZE(qemu_tcg_max), CPU_AMD, 6, 6, 3, 0, 40, false, false,
+		  true, true, false, "QEMU TCG CPU version 2.5+" },
+		{ bochs_haswell, ARRAY_SIZE(bochs_haswell), CPU_INTEL, 6, 0x3c, 3, 0x33, 40, true,
+		  true, false, true, true, "Intel(R) Core(TM) i7-4770 CPU @ 3.40GHz" },
+		{ skylake_sp, ARRAY_SIZE(skylake_sp), CPU_INTEL, 6, 0x55, 4, 0x21, 46, true, true,
+		  false, true, true, "Intel(R) Xeon(R) Gold 6154 CPU @ 3.00GHz" },
+		{ sapphire_rapids, ARRAY_SIZE(sapphire_rapids), CPU_INTEL, 6, 0x8f, 8, 0x21, 52,
+		  true, true, true, true, true, "Intel(R) Xeon(R) Platinum 8480+" },
+		{ zen4, ARRAY_SIZE(zen4), CPU_AMD, 0x19, 0x11, 1, 0, 52, false, false, true, true,
+		  true, "AMD EPYC 9124 16-Core Processor" },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(cpu); i++) {

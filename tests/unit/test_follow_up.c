@@ -40,7 +40,8 @@ static bool may(struct restarts *r, const struct vm_config *c, u64 when)
 
 static void test_ends(void **)
 {
-	static const struct vm_config c = { .then = { THEN_POWEROFF_NODE, THEN_RESTART, THEN_REBOOT_NODE } };
+	static const struct vm_config c = { .then = { THEN_POWEROFF_NODE, THEN_RESTART,
+						      THEN_REBOOT_NODE } };
 	static const struct {
 		enum vm_end end;
 		u32 status;
@@ -105,7 +106,8 @@ static void test_machine_check(void **)
 static void test_ever(void **)
 {
 	for (unsigned i = 0; i < VM_ENDINGS; i++) {
-		struct vm_config c = { .then = { THEN_POWEROFF_NODE, THEN_STOP, THEN_REBOOT_NODE } };
+		struct vm_config c = { .then = { THEN_POWEROFF_NODE, THEN_STOP,
+						 THEN_REBOOT_NODE } };
 
 		assert_false(vm_ever_restarts(&c));
 		c.then[i] = THEN_RESTART;
@@ -115,7 +117,8 @@ static void test_ever(void **)
 
 static void test_limit(void **)
 {
-	static const struct vm_config limited = { .restart_limit = 2, .restart_seconds = 60 }, free = { 0 };
+	static const struct vm_config limited = { .restart_limit = 2, .restart_seconds = 60 },
+				      free = { 0 };
 	struct restarts r = { 0 };
 	u64 first = 5;
 
@@ -135,8 +138,8 @@ static void test_limit(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ends), cmocka_unit_test(test_ever), cmocka_unit_test(test_fault),
-		cmocka_unit_test(test_machine_check),
+		cmocka_unit_test(test_ends),  cmocka_unit_test(test_ever),
+		cmocka_unit_test(test_fault), cmocka_unit_test(test_machine_check),
 		cmocka_unit_test(test_limit),
 	};
 

@@ -11,19 +11,20 @@
 #pragma GCC diagnostic ignored "-Wformat"
 #pragma GCC diagnostic ignored "-Wformat-overflow"
 
-#define EXPECT(text, ...)                                                             \
-	do {                                                                          \
-		char got[128];                                                        \
+#define EXPECT(text, ...) \
+	do { \
+		char got[128]; \
 		assert_int_equal(lwk_snprintf(got, sizeof(got), __VA_ARGS__), strlen(text)); \
-		assert_string_equal(got, text);                                       \
+		assert_string_equal(got, text); \
 	} while (0)
 
 /* Both implementations on the same arguments. */
-#define AGREE(...)                                                                                       \
-	do {                                                                                             \
-		char got[256], want[256];                                                                \
-		assert_int_equal(lwk_snprintf(got, sizeof(got), __VA_ARGS__), snprintf(want, sizeof(want), __VA_ARGS__)); \
-		assert_string_equal(got, want);                                                          \
+#define AGREE(...) \
+	do { \
+		char got[256], want[256]; \
+		assert_int_equal(lwk_snprintf(got, sizeof(got), __VA_ARGS__), \
+				 snprintf(want, sizeof(want), __VA_ARGS__)); \
+		assert_string_equal(got, want); \
 	} while (0)
 
 static void test_plain(void **)
@@ -56,13 +57,17 @@ static void test_flags(void **)
 
 static void test_against_host(void **)
 {
-	static const long values[] = { 0, 1, -1, 9, 10, 42, -42, 255, 65535, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN };
+	static const long values[] = { 0,   1,     -1,        9,         10,        42,       -42,
+				       255, 65535, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN };
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		for (int width = -24; width <= 24; width++) {
-			AGREE("%*ld|%*lx|%*lu|%#*lx", width, values[i], width, values[i], width, values[i], width, values[i]);
-			AGREE("%0*ld|%#0*lx", width < 0 ? -width : width, values[i], width < 0 ? -width : width, values[i]);
-			AGREE("%24.*ld|%-24.*lx|%024.*lu", width, values[i], width, values[i], width, values[i]);
+			AGREE("%*ld|%*lx|%*lu|%#*lx", width, values[i], width, values[i], width,
+			      values[i], width, values[i]);
+			AGREE("%0*ld|%#0*lx", width < 0 ? -width : width, values[i],
+			      width < 0 ? -width : width, values[i]);
+			AGREE("%24.*ld|%-24.*lx|%024.*lu", width, values[i], width, values[i],
+			      width, values[i]);
 		}
 		AGREE("%d %u %x", (int)values[i], (int)values[i], (int)values[i]);
 	}
@@ -102,8 +107,9 @@ static void test_unknown(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),      cmocka_unit_test(test_limits),       cmocka_unit_test(test_flags),
-		cmocka_unit_test(test_against_host), cmocka_unit_test(test_truncation), cmocka_unit_test(test_unterminated),
+		cmocka_unit_test(test_plain),      cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_flags),      cmocka_unit_test(test_against_host),
+		cmocka_unit_test(test_truncation), cmocka_unit_test(test_unterminated),
 		cmocka_unit_test(test_unknown),
 	};
 

@@ -77,7 +77,9 @@ static void rx(u8 byte)
 	typed[nr_typed++] = (char)byte;
 }
 
-static const struct cmdline c = { .gdb_port = 0x2f8, .gdb_baud = 9600, .gdb_irq = 3, .gdb_vm = "vm0" };
+static const struct cmdline c = {
+	.gdb_port = 0x2f8, .gdb_baud = 9600, .gdb_irq = 3, .gdb_vm = "vm0"
+};
 
 static int reset(void **)
 {
@@ -113,7 +115,8 @@ static void test_comes(void **)
 	assert_memory_equal(sent, "$0123456789abcdef#9a", 20);
 }
 
-#define NONE "command line: gdb=: interrupt 3, of the port at 0x2f8, does not come: vm0 cannot be debugged\n"
+#define NONE \
+	"command line: gdb=: interrupt 3, of the port at 0x2f8, does not come: vm0 cannot be debugged\n"
 
 static void test_does_not_come(void **state)
 {
@@ -140,7 +143,8 @@ static void test_does_not_come(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_comes, reset), cmocka_unit_test_setup(test_does_not_come, reset),
+		cmocka_unit_test_setup(test_comes, reset),
+		cmocka_unit_test_setup(test_does_not_come, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,16 +40,42 @@ static char out[16384];
 static size_t out_length;
 static void (*to_stub)(u8 byte);
 
-static u64 get(struct vcpu *v, enum hvm_reg r) { (void)v; return reg[r]; }
-static void set(struct vcpu *v, enum hvm_reg r, u64 value) { (void)v; reg[r] = value; }
-static void get_segment(struct vcpu *v, enum seg s, struct segment *o) { (void)v; *o = segs[s]; }
-static void set_segment(struct vcpu *v, enum seg s, const struct segment *in) { (void)v; segs[s] = *in; }
-static void intercept(struct vcpu *v, u32 vectors) { (void)v; exceptions = vectors; }
-static void intercept_dr(struct vcpu *v, bool on) { (void)v; dr_intercepted = on; }
+static u64 get(struct vcpu *v, enum hvm_reg r)
+{
+	(void)v;
+	return reg[r];
+}
+static void set(struct vcpu *v, enum hvm_reg r, u64 value)
+{
+	(void)v;
+	reg[r] = value;
+}
+static void get_segment(struct vcpu *v, enum seg s, struct segment *o)
+{
+	(void)v;
+	*o = segs[s];
+}
+static void set_segment(struct vcpu *v, enum seg s, const struct segment *in)
+{
+	(void)v;
+	segs[s] = *in;
+}
+static void intercept(struct vcpu *v, u32 vectors)
+{
+	(void)v;
+	exceptions = vectors;
+}
+static void intercept_dr(struct vcpu *v, bool on)
+{
+	(void)v;
+	dr_intercepted = on;
+}
 
 static void get_context(struct vcpu *, struct hvm_context *c)
 {
-	*c = (struct hvm_context){ .cr0 = reg[HVM_CR0], .efer = reg[HVM_EFER], .cs_attr = segs[SEG_CS].attr };
+	*c = (struct hvm_context){ .cr0 = reg[HVM_CR0],
+				   .efer = reg[HVM_EFER],
+				   .cs_attr = segs[SEG_CS].attr };
 }
 
 static void get_desc_table(struct vcpu *, bool idt, struct desc_table *o)
@@ -58,18 +84,40 @@ static void get_desc_table(struct vcpu *, bool idt, struct desc_table *o)
 }
 
 static const struct hvm_ops recorder = {
-	.get = get, .set = set, .get_segment = get_segment, .set_segment = set_segment, .get_context = get_context,
-	.get_desc_table = get_desc_table, .intercept_exceptions = intercept, .intercept_dr = intercept_dr,
+	.get = get,
+	.set = set,
+	.get_segment = get_segment,
+	.set_segment = set_segment,
+	.get_context = get_context,
+	.get_desc_table = get_desc_table,
+	.intercept_exceptions = intercept,
+	.intercept_dr = intercept_dr,
 };
 const struct hvm_ops *hvm = &recorder;
 
 /* ---- what the stub asks of the rest ---- */
 
-const char *host_debug_name(void) { return "vm0"; }
-int host_debug_listen(void (*rx)(u8 byte)) { to_stub = rx; return 0; }
-unsigned monitor_vm_count(void) { return 1; }
-const char *monitor_vm_name(unsigned i) { return i ? NULL : "vm0"; }
-struct vm *monitor_vm_hold(unsigned i) { return !i && vm_there ? vm : NULL; }
+const char *host_debug_name(void)
+{
+	return "vm0";
+}
+int host_debug_listen(void (*rx)(u8 byte))
+{
+	to_stub = rx;
+	return 0;
+}
+unsigned monitor_vm_count(void)
+{
+	return 1;
+}
+const char *monitor_vm_name(unsigned i)
+{
+	return i ? NULL : "vm0";
+}
+struct vm *monitor_vm_hold(unsigned i)
+{
+	return !i && vm_there ? vm : NULL;
+}
 void monitor_vm_release(void) { }
 
 void host_debug_send(const u8 *bytes, unsigned n)
@@ -79,8 +127,16 @@ void host_debug_send(const u8 *bytes, unsigned n)
 	out[out_length += n] = 0;
 }
 
-int vm_pause(struct vm *v) { v->paused = true; return 0; }
-int vm_resume(struct vm *v) { v->paused = false; return 0; }
+int vm_pause(struct vm *v)
+{
+	v->paused = true;
+	return 0;
+}
+int vm_resume(struct vm *v)
+{
+	v->paused = false;
+	return 0;
+}
 
 /* ---- the test's side of the line ---- */
 
@@ -131,10 +187,10 @@ static const char *said(void)
 	return text;
 }
 
-#define expect(command, answer)                       \
-	do {                                          \
-		send(command);                        \
-		assert_string_equal(said(), answer);  \
+#define expect(command, answer) \
+	do { \
+		send(command); \
+		assert_string_equal(said(), answer); \
 	} while (0)
 
 static void code(const char *bytes, unsigned n)
@@ -153,8 +209,11 @@ static u8 byte_at(u64 addr)
 
 static bool exception(u8 vector, u64 qualification)
 {
-	const struct vmexit exit = { .reason = VMEXIT_EXCEPTION, .exception = { .vector = vector, .has_error = vector == VEC_PF,
-									  .error = 2, .qualification = qualification } };
+	const struct vmexit exit = { .reason = VMEXIT_EXCEPTION,
+				     .exception = { .vector = vector,
+						    .has_error = vector == VEC_PF,
+						    .error = 2,
+						    .qualification = qualification } };
 
 	out_length = out[0] = 0;
 	return debugger->exception(vcpu, &exit);
@@ -177,8 +236,10 @@ static int setup(void **)
 	reg[HVM_EFER] = EFER_LMA | EFER_SCE;
 	reg[HVM_DR6] = DR6_NONE;
 	reg[HVM_DR7] = 0x400;
-	vcpu->regs = (struct guest_regs){ .rip = CODE, .rflags = 0x202,
-					  .gpr = { [GPR_RAX] = 0x1122334455667788, [GPR_RSP] = STACK } };
+	vcpu->regs =
+		(struct guest_regs){ .rip = CODE,
+				     .rflags = 0x202,
+				     .gpr = { [GPR_RAX] = 0x1122334455667788, [GPR_RSP] = STACK } };
 	for (unsigned i = 0; i < 256; i++)
 		assert_int_equal(guest_write(vm, gpa(IDT + 16 * i), gate, sizeof(gate)), 0);
 	for (void (*const *s)(void) = __start_monitor_services; s < __stop_monitor_services; s++)
@@ -285,7 +346,8 @@ static void test_soft(void **)
 	assert_true(turn(vcpu));
 	vcpu->regs.rip = CODE + 1; /* the guest's own INT3 */
 	assert_true(exception(VEC_BP, 0));
-	assert_true(vcpu->event.type == HVM_EVENT_EXCEPTION && vcpu->event.vector == VEC_BP && vcpu->regs.rip == CODE + 2);
+	assert_true(vcpu->event.type == HVM_EVENT_EXCEPTION && vcpu->event.vector == VEC_BP &&
+		    vcpu->regs.rip == CODE + 2);
 	vcpu->event.type = HVM_EVENT_NONE;
 	assert_true(exception(VEC_BP, 0)); /* and INT n, as TCG reports it */
 	assert_true(vcpu->event.vector == 0x80 && vcpu->regs.rip == CODE + 4 && !vm->paused);
@@ -347,14 +409,17 @@ static void test_step(void **)
 	/* The guest steps itself: its trap comes, too. */
 	code("\x90", 1);
 	step(false);
-	assert_true(vcpu->event.type == HVM_EVENT_EXCEPTION && vcpu->event.vector == VEC_DB && reg[HVM_DR6] == (DR6_NONE | BS));
+	assert_true(vcpu->event.type == HVM_EVENT_EXCEPTION && vcpu->event.vector == VEC_DB &&
+		    reg[HVM_DR6] == (DR6_NONE | BS));
 }
 
 /* After what raises an exception the step ends where its handler begins. */
 static void land(u8 vector)
 {
-	assert_true(vcpu->debug.step == STEP_LANDING && !(vcpu->regs.rflags & RFLAGS_TF) && !vm->paused);
-	assert_true(vcpu->event.type == HVM_EVENT_EXCEPTION ? vcpu->event.vector == vector : vector == 0x80);
+	assert_true(vcpu->debug.step == STEP_LANDING && !(vcpu->regs.rflags & RFLAGS_TF) &&
+		    !vm->paused);
+	assert_true(vcpu->event.type == HVM_EVENT_EXCEPTION ? vcpu->event.vector == vector
+							    : vector == 0x80);
 	assert_int_equal(reg[HVM_DR0], HANDLER);
 	assert_int_equal(reg[HVM_DR7], 0x402);
 	assert_true(dr_intercepted && turn(vcpu));
@@ -362,7 +427,8 @@ static void land(u8 vector)
 	vcpu->regs.rip = HANDLER;
 	assert_true(exception(VEC_DB, BIT(0)));
 	assert_string_equal(said(), "T05thread:1;");
-	assert_true(vm->paused && !dr_intercepted && reg[HVM_DR0] == 0x5555 && reg[HVM_DR7] == 0x400);
+	assert_true(vm->paused && !dr_intercepted && reg[HVM_DR0] == 0x5555 &&
+		    reg[HVM_DR7] == 0x400);
 }
 
 static void test_landing(void **)
@@ -406,7 +472,8 @@ static void test_syscall(void **)
 	assert_string_equal(said(), "T05thread:1;");
 	assert_true(vcpu->regs.rip == HANDLER && vcpu->regs.gpr[GPR_RCX] == CODE + 2);
 	assert_true(vcpu->regs.gpr[GPR_R11] == 0x202 && vcpu->regs.rflags == 0x2);
-	assert_true(segs[SEG_CS].selector == 0x10 && segs[SEG_CS].attr == 0xa09b && segs[SEG_SS].selector == 0x18);
+	assert_true(segs[SEG_CS].selector == 0x10 && segs[SEG_CS].attr == 0xa09b &&
+		    segs[SEG_SS].selector == 0x18);
 	code("\x48\x0f\x07", 3);
 	send("vCont;s:1");
 	assert_true(turn(vcpu));
@@ -428,7 +495,8 @@ static void test_hard(void **)
 	expect("Z2,1240,3", "E16");
 	send("vCont;c");
 	assert_true(turn(vcpu));
-	assert_true(reg[HVM_DR0] == 0x1111 && reg[HVM_DR3] == 0x2000 && reg[HVM_DR2] == 0x1234 && dr_intercepted);
+	assert_true(reg[HVM_DR0] == 0x1111 && reg[HVM_DR3] == 0x2000 && reg[HVM_DR2] == 0x1234 &&
+		    dr_intercepted);
 	assert_int_equal(reg[HVM_DR7], 0x400 | 1 | 2 << 4 | 2 << 6 | 0xd << 24);
 	/* The guest reads and writes its own. */
 	code("\x41\x0f\x21\xd8", 4); /* mov %db3, %r8 */
@@ -448,7 +516,8 @@ static void test_hard(void **)
 	assert_true(vcpu->event.type == HVM_EVENT_NONE && vcpu->regs.rip == CODE && !vm->end);
 	/* Its breakpoint is its own, ours is not. */
 	assert_true(exception(VEC_DB, BIT(0)));
-	assert_true(vcpu->event.vector == VEC_DB && !vm->paused && vcpu->debug.dr6 == (DR6_NONE | 1));
+	assert_true(vcpu->event.vector == VEC_DB && !vm->paused &&
+		    vcpu->debug.dr6 == (DR6_NONE | 1));
 	vcpu->event.type = HVM_EVENT_NONE;
 	assert_true(exception(VEC_DB, BIT(2) | BIT(1)));
 	assert_string_equal(said(), "T05thread:1;watch:1234;");
@@ -461,7 +530,8 @@ static void test_hard(void **)
 	expect("z2,1234,4", "OK");
 	send("vCont;c");
 	assert_true(turn(vcpu));
-	assert_true(!dr_intercepted && reg[HVM_DR3] == 0x4444 && reg[HVM_DR6] == (DR6_NONE | 1) && reg[HVM_DR7] == 0x401);
+	assert_true(!dr_intercepted && reg[HVM_DR3] == 0x4444 && reg[HVM_DR6] == (DR6_NONE | 1) &&
+		    reg[HVM_DR7] == 0x401);
 	fake_stage(STAGE_DEBUGGER)->destroy(vm);
 	assert_non_null(strstr(out, "$W00#b7"));
 }

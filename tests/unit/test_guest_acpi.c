@@ -44,10 +44,10 @@ static const struct acpi_sdt *find(struct vm *vm, const char *signature)
 	return NULL;
 }
 
-#define READ(reader, signature, out)                            \
-	do {                                                    \
+#define READ(reader, signature, out) \
+	do { \
 		const struct acpi_sdt *h_ = find(vm, signature); \
-		assert_null(reader(h_, h_->length, out));       \
+		assert_null(reader(h_, h_->length, out)); \
 	} while (0)
 
 /* How many processors the DSDT has, each with what the host says, and the UID of the MADT's entry for its place. */
@@ -92,7 +92,9 @@ static void build(u32 first_id, bool flat)
 	for (unsigned i = 0; i < ARRAY_SIZE(nodes); i++) {
 		u64 start = i * MIB(10), size = i == 2 ? MIB(12) : MIB(10);
 
-		assert_int_equal(gpa_map_add(&vm_parts(vm)->map, vm->extent[0].base.v + start, size, nodes[i]), 0);
+		assert_int_equal(gpa_map_add(&vm_parts(vm)->map, vm->extent[0].base.v + start, size,
+					     nodes[i]),
+				 0);
 		fake_host.cpus[i].node = nodes[i];
 		vm->vcpus[i] = i ? &others[i - 1] : vm->vcpus[0];
 		vm->vcpus[i]->vm = vm;
@@ -119,7 +121,8 @@ static void test_nodes(void **)
 		for (unsigned i = 0; i < slit.count; i++)
 			for (unsigned k = 0; k < slit.count; k++)
 				assert_int_equal(slit.distance[i * slit.count + k],
-						 host_node_distance((unsigned)nodes[i], (unsigned)nodes[k]));
+						 host_node_distance((unsigned)nodes[i],
+								    (unsigned)nodes[k]));
 		assert_int_equal(madt.nr_cpus, ARRAY_SIZE(nodes));
 		assert_int_equal(srat.nr_cpus, ARRAY_SIZE(nodes));
 		for (unsigned i = 0; i < srat.nr_cpus; i++) {
@@ -150,10 +153,13 @@ static void test_flat(void **)
 /* The node's C-states are told where MWAIT is shown, where they are known, and where the VM file asks for them. */
 static void test_cstates(void **)
 {
-	static const struct cstates cstates = { 2, {
-		{ { ACPI_SPACE_FIXED_HARDWARE, 2, 2, 0, 0 }, 1, 1, 0 },
-		{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 3, 0x20 }, 2, 133, 250 },
-	} };
+	static const struct cstates cstates = {
+		2,
+		{
+			{ { ACPI_SPACE_FIXED_HARDWARE, 2, 2, 0, 0 }, 1, 1, 0 },
+			{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 3, 0x20 }, 2, 133, 250 },
+		}
+	};
 
 	for (unsigned i = 0; i < 16; i++) {
 		told = i & 1 ? &cstates : NULL;
@@ -168,7 +174,9 @@ static void test_cstates(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nodes), cmocka_unit_test(test_flat), cmocka_unit_test(test_cstates),
+		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_flat),
+		cmocka_unit_test(test_cstates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

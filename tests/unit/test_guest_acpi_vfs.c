@@ -12,8 +12,8 @@
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/pci/vm_pci.h"
 
-#define PF 2   /* the host's index, at 03:00.1 */
-#define VF 10  /* the first of three of it, which are at 03:10.0, 04:10.0, 04:10.1 */
+#define PF 2 /* the host's index, at 03:00.1 */
+#define VF 10 /* the first of three of it, which are at 03:10.0, 04:10.0, 04:10.1 */
 #define OTHER 7 /* a VF of another card, at 05:10.2 */
 
 static unsigned vfs = 3;
@@ -39,7 +39,9 @@ static void test_both(void **)
 {
 	static struct fake_functions functions;
 	static struct vm_pci pci;
-	struct acpi_guest_root roots[] = { { 0, 0, -1, false }, { 5, 5, -1, false }, { 3, 3, -1, false } };
+	struct acpi_guest_root roots[] = { { 0, 0, -1, false },
+					   { 5, 5, -1, false },
+					   { 3, 3, -1, false } };
 	struct acpi_guest_window windows[6] = { { 0 } };
 	static struct acpi_guest out;
 

@@ -23,8 +23,20 @@
 #include "kernel/percpu.h"
 #include "kernel/time/timer.h"
 
-enum { ID = 0x802, TPR = 0x808, EOI = 0x80b, SVR_MSR = 0x80f, ISR = 0x810, IRR = 0x820, TIMER = 0x832, THERMAL = 0x833,
-       LINT0 = 0x835, LINT1 = 0x836, INITIAL = 0x838, DIVIDE = 0x83e };
+enum {
+	ID = 0x802,
+	TPR = 0x808,
+	EOI = 0x80b,
+	SVR_MSR = 0x80f,
+	ISR = 0x810,
+	IRR = 0x820,
+	TIMER = 0x832,
+	THERMAL = 0x833,
+	LINT0 = 0x835,
+	LINT1 = 0x836,
+	INITIAL = 0x838,
+	DIVIDE = 0x83e
+};
 #define KHZ 2000000u
 #define MASKED 0x10000u
 #define DEADLINE 0x40000u
@@ -96,14 +108,10 @@ static u64 model_rdtsc(void)
 static u64 model_rdmsr(u32 msr)
 {
 	switch (msr) {
-	case MSR_APIC_BASE:
-		return apic.base;
-	case ID:
-		return 7;
-	case ISR ... ISR + 7:
-		return word(apic.isr, msr - ISR);
-	case IRR ... IRR + 7:
-		return word(apic.irr, msr - IRR);
+	case MSR_APIC_BASE: return apic.base;
+	case ID: return 7;
+	case ISR ... ISR + 7: return word(apic.isr, msr - ISR);
+	case IRR ... IRR + 7: return word(apic.irr, msr - IRR);
 	}
 	assert_true(apic.base & APIC_BASE_EXTD);
 	assert_in_range(msr, TIMER, 0x837);
@@ -118,12 +126,8 @@ static void model_wrmsr(u32 msr, u64 value)
 	}
 	assert_true(apic.base & APIC_BASE_EXTD);
 	switch (msr) {
-	case TPR:
-		apic.tpr = value;
-		break;
-	case EOI:
-		apic.isr[highest(apic.isr)] = false;
-		break;
+	case TPR: apic.tpr = value; break;
+	case EOI: apic.isr[highest(apic.isr)] = false; break;
 	case SVR_MSR:
 		apic.svr = value;
 		/* 11.4.7.2 */
@@ -138,11 +142,8 @@ static void model_wrmsr(u32 msr, u64 value)
 		if (!(apic.lvt[0] & DEADLINE))
 			apic.initial = value;
 		break;
-	case DIVIDE:
-		apic.divide = value;
-		break;
-	default:
-		fail_msg("WRMSR %#x", msr);
+	case DIVIDE: apic.divide = value; break;
+	default: fail_msg("WRMSR %#x", msr);
 	}
 }
 
@@ -172,13 +173,16 @@ static void window(void)
 	/* A spurious interrupt is never in service (11.9), and this one is nobody else's: there are none below 16 (11.5.2). */
 	assert_int_equal(apic.svr & 0xff, 0x0f);
 	for (unsigned v = highest(apic.irr); v >= 16; v = highest(apic.irr)) {
-		unsigned in_service = highest(apic.isr), ppr = MAX((unsigned)apic.tpr, in_service) & 0xf0;
+		unsigned in_service = highest(apic.isr),
+			 ppr = MAX((unsigned)apic.tpr, in_service) & 0xf0;
 
 		if (!(apic.svr & 0x100) || (v & 0xf0) <= ppr)
 			break;
 		apic.irr[v] = false;
 		apic.taken++;
-		if (gate_of(apic.idt, v) != (v == 18 && !apic.no_mca ? apic_drop_18 : v == 30 ? apic_drop_30 : apic_drop))
+		if (gate_of(apic.idt, v) != (v == 18 && !apic.no_mca ? apic_drop_18
+					     : v == 30               ? apic_drop_30
+								     : apic_drop))
 			apic.foreign++;
 		if (apic.floods) {
 			apic.irr[v] = apic.isr[v] = true;
@@ -312,9 +316,7 @@ unsigned console_follow_cpu(bool (*)(void))
 	return 0;
 }
 
-void host_log_limited(struct log_limit *, const char *, const char *, ...)
-{
-}
+void host_log_limited(struct log_limit *, const char *, const char *, ...) { }
 
 void printk_error(const char *, ...)
 {
@@ -393,7 +395,8 @@ static void at_reset(void)
 	for (unsigned v = 0; v < 256; v++)
 		assert_false(apic.irr[v] || apic.isr[v]);
 	assert_true(apic.base & APIC_BASE_EXTD);
-	assert_true(!apic.tpr && !apic.initial && !apic.divide && !apic.deadline && apic.svr == OFF);
+	assert_true(!apic.tpr && !apic.initial && !apic.divide && !apic.deadline &&
+		    apic.svr == OFF);
 	assert_int_equal(apic.lvt[0], MASKED);
 	assert_int_equal(apic.foreign, 0);
 	assert_ptr_equal(apic.idt, real);
@@ -443,7 +446,9 @@ static void test_flood(void **)
 	apic.irr[0x77] = apic.floods = true;
 	host_apic_give();
 	assert_in_range(apic.taken, 500, 5000);
-	assert_string_equal(left, "APIC 7: interrupts are left in it, pending or in service: somebody goes on sending");
+	assert_string_equal(
+		left,
+		"APIC 7: interrupts are left in it, pending or in service: somebody goes on sending");
 	left[0] = 0;
 	host_apic_reset();
 	assert_string_equal(left, "");
@@ -601,7 +606,8 @@ int main(void)
 		cmocka_unit_test_setup(test_late, setup),
 		cmocka_unit_test_setup(test_flood, setup),
 		cmocka_unit_test_setup(test_lint1, setup),
-		cmocka_unit_test_setup(test_lint1_masked, setup), cmocka_unit_test_setup(test_lint0, setup),
+		cmocka_unit_test_setup(test_lint1_masked, setup),
+		cmocka_unit_test_setup(test_lint0, setup),
 		cmocka_unit_test_setup(test_nmis, setup),
 	};
 

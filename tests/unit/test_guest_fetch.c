@@ -67,7 +67,9 @@ static void begin(u64 cr4, u64 efer)
 	memset(ram, 0, sizeof(ram));
 	vcpu.vm = &parts.vm;
 	parts.cpuid.phys_bits = 40;
-	c = (struct hvm_context){ .cr0 = CR0_PG | CR0_PE | CR0_WP, .cr3 = 0x1000, .cr4 = cr4, .efer = efer };
+	c = (struct hvm_context){
+		.cr0 = CR0_PG | CR0_PE | CR0_WP, .cr3 = 0x1000, .cr4 = cr4, .efer = efer
+	};
 }
 
 /* What a fetch says: 0 and the right byte, or its error; whether it had to walk. */
@@ -180,7 +182,8 @@ static void expect(u32 at, unsigned size, unsigned bit, u32 error)
 
 	memcpy(&before, ram + at, size);
 	put(at, before ^ BIT(bit), size);
-	assert_int_equal(guest_translate(&vcpu, GVA, ACCESS_DEBUG, &to, &fault), error ? -EFAULT : 0);
+	assert_int_equal(guest_translate(&vcpu, GVA, ACCESS_DEBUG, &to, &fault),
+			 error ? -EFAULT : 0);
 	assert_int_equal(fault.error, error);
 	put(at, before, size);
 }
@@ -250,12 +253,9 @@ static void test_reserved_32(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_four_levels),
-		cmocka_unit_test(test_pae),
-		cmocka_unit_test(test_two_levels),
-		cmocka_unit_test(test_context),
-		cmocka_unit_test(test_reserved),
-		cmocka_unit_test(test_reserved_32),
+		cmocka_unit_test(test_four_levels), cmocka_unit_test(test_pae),
+		cmocka_unit_test(test_two_levels),  cmocka_unit_test(test_context),
+		cmocka_unit_test(test_reserved),    cmocka_unit_test(test_reserved_32),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,10 +79,13 @@ static bool wr(u32 msr, u64 value)
 /* What Linux does with its banks at boot, and what no guest may. */
 static void test_registers(void **)
 {
-	assert_true(reads(0x179, 1 | 1 << 24 | 1 << 27) && reads(0x17a, 0) && reads(0x3a, 1 | 1 << 20));
+	assert_true(reads(0x179, 1 | 1 << 24 | 1 << 27) && reads(0x17a, 0) &&
+		    reads(0x3a, 1 | 1 << 20));
 	assert_true(wr(0x4d0, 1) && reads(0x4d0, 1) && wr(0x4d0, 0) && !wr(0x4d0, 2));
-	assert_true(wr(0x400, ~0ull) && reads(0x400, ~0ull) && wr(0x401, 0) && wr(0x402, 0) && wr(0x403, 0) && wr(0x17a, 0));
-	assert_false(wr(0x401, 1) || wr(0x402, 1) || wr(0x403, 1) || wr(0x17a, 4) || wr(0x179, 0) || wr(0x3a, 5));
+	assert_true(wr(0x400, ~0ull) && reads(0x400, ~0ull) && wr(0x401, 0) && wr(0x402, 0) &&
+		    wr(0x403, 0) && wr(0x17a, 0));
+	assert_false(wr(0x401, 1) || wr(0x402, 1) || wr(0x403, 1) || wr(0x17a, 4) || wr(0x179, 0) ||
+		     wr(0x3a, 5));
 	assert_null(msr_find(&parts.vm, 0x17b));
 	assert_null(msr_find(&parts.vm, 0x404));
 	/* AMD's: neither SER nor LMCE, by which Intel's are told. */
@@ -102,7 +105,8 @@ static void test_told(void **)
 	assert_true(mce_tell(&vcpu, (GIB(2) + 0x5000) | 3));
 	assert_true(vcpu.mce_due && vcpu.look);
 	/* Valid, uncorrected, enabled, MISC and ADDR, signalled, action required: a data load; of a page; by LMCE. */
-	assert_true(reads(0x401, 0xbd80000000000134) && reads(0x402, GIB(4) + 0x5000) && reads(0x403, 0x8c) && reads(0x17a, 0xf));
+	assert_true(reads(0x401, 0xbd80000000000134) && reads(0x402, GIB(4) + 0x5000) &&
+		    reads(0x403, 0x8c) && reads(0x17a, 0xf));
 	/* A second one before the guest is done would shut it down. */
 	assert_false(mce_tell(&vcpu, GIB(2) | 3));
 	assert_true(reads(0x402, GIB(4) + 0x5000));
@@ -130,7 +134,8 @@ static void test_told_amd(void **)
 {
 	parts.cpuid.entry[0].regs.ebx = 0x68747541;
 	assert_true(mce_tell(&vcpu, GIB(4) | 1));
-	assert_true(reads(0x401, 0xb400000000000134) && reads(0x402, 0) && reads(0x403, 0) && reads(0x17a, 5));
+	assert_true(reads(0x401, 0xb400000000000134) && reads(0x402, 0) && reads(0x403, 0) &&
+		    reads(0x17a, 5));
 }
 
 static void test_not_told(void **)
@@ -155,9 +160,11 @@ static void test_not_told(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_registers, setup), cmocka_unit_test_setup(test_told, setup),
+		cmocka_unit_test_setup(test_registers, setup),
+		cmocka_unit_test_setup(test_told, setup),
 		cmocka_unit_test_setup(test_raised, setup),
-		cmocka_unit_test_setup(test_told_amd, setup), cmocka_unit_test_setup(test_not_told, setup),
+		cmocka_unit_test_setup(test_told_amd, setup),
+		cmocka_unit_test_setup(test_not_told, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,8 +77,11 @@ static long long shown(void)
 {
 	u8 mode = get(11), hour = get(4);
 	struct tm t = {
-		.tm_sec = from(get(0), mode), .tm_min = from(get(2), mode), .tm_mday = from(get(7), mode),
-		.tm_mon = from(get(8), mode) - 1, .tm_year = from(get(0x32), mode) * 100 + from(get(9), mode) - 1900,
+		.tm_sec = from(get(0), mode),
+		.tm_min = from(get(2), mode),
+		.tm_mday = from(get(7), mode),
+		.tm_mon = from(get(8), mode) - 1,
+		.tm_year = from(get(0x32), mode) * 100 + from(get(9), mode) - 1900,
 	};
 	long long seconds;
 

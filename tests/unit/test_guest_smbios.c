@@ -25,27 +25,58 @@
 #define NODE_UUID "\x33\x22\x11\x00\x55\x44\x77\x66" UUID_END
 #define UUID_END "\x88\x99\xaa\xbb\xcc\xdd\xee\xff"
 static const char node_table[] =
-	"\x00\x1a\x01\0" "\x01\x02\0\xf0\x03\xff" "\x80\x98\x8b\x3f\1\0\0\0" "\3\x0d\5\x12\xff\xff\x20\0" "FIRM\0F1.2\0"
-	"01/02/2020\0" "\0"
-	"\x01\x1b\x02\0" "\x01\x02\x03\x04" NODE_UUID "\x06\x05\x06" "MAKER\0MODEL\0VERSION\0SERIAL\0SKU\0FAMILY\0" "\0"
-	"\x02\x13\x03\0" "\x01\x02\0\x03\x04\x09\0\x77\x77\x0a\2\x11\x11\x12\x12" "BOARDMAKER\0BOARD\0BOARDSERIAL\0BOARDTAG\0" "\0"
-	"\x03\x1c\x04\0" "\x01\x17\0\x02\x03\3\3\3\3\0\0\0\0\2\1\2\3\x20\0\1\x21\0\1\0"
-	"CHASSISMAKER\0CHASSISSERIAL\0CHASSISTAG\0" "\0"
-	"\x04\x30\x05\0" "\x01\x03\xb3\0" "\0\0\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0" "\0\x02\1\1\1\1\1\1"
-	"\0\0\0\0\0\0\0\0\xb3\0\0\0\0\0\0\0" "SOCKETA\0" "\0"
-	"\x04\x30\x06\0" "\x01\x03\xb3\x02" "12345678" "\x03\x8c\x64\0\xa0\x0f\x34\x0c" "\x41\x3c\1\1\1\1\1\1"
+	"\x00\x1a\x01\0"
+	"\x01\x02\0\xf0\x03\xff"
+	"\x80\x98\x8b\x3f\1\0\0\0"
+	"\3\x0d\5\x12\xff\xff\x20\0"
+	"FIRM\0F1.2\0"
+	"01/02/2020\0"
+	"\0"
+	"\x01\x1b\x02\0"
+	"\x01\x02\x03\x04" NODE_UUID "\x06\x05\x06"
+	"MAKER\0MODEL\0VERSION\0SERIAL\0SKU\0FAMILY\0"
+	"\0"
+	"\x02\x13\x03\0"
+	"\x01\x02\0\x03\x04\x09\0\x77\x77\x0a\2\x11\x11\x12\x12"
+	"BOARDMAKER\0BOARD\0BOARDSERIAL\0BOARDTAG\0"
+	"\0"
+	"\x03\x1c\x04\0"
+	"\x01\x17\0\x02\x03\3\3\3\3\0\0\0\0\2\1\2\3\x20\0\1\x21\0\1\0"
+	"CHASSISMAKER\0CHASSISSERIAL\0CHASSISTAG\0"
+	"\0"
+	"\x04\x30\x05\0"
+	"\x01\x03\xb3\0"
+	"\0\0\0\0\0\0\0\0"
+	"\0\0\0\0\0\0\0\0"
+	"\0\x02\1\1\1\1\1\1"
+	"\0\0\0\0\0\0\0\0\xb3\0\0\0\0\0\0\0"
+	"SOCKETA\0"
+	"\0"
+	"\x04\x30\x06\0"
+	"\x01\x03\xb3\x02"
+	"12345678"
+	"\x03\x8c\x64\0\xa0\x0f\x34\x0c"
+	"\x41\x3c\1\1\1\1\1\1"
 	"\x04\0\x05\x40\x40\x80\xfc\0\xb3\0\x40\0\x40\0\x80\0"
-	"SOCKETB\0CPUMAKER\0CPUNAME\0CPUSERIAL\0CPUPART\0" "\0"
-	"\x10\x0f\x07\0" "\x03\x04\x03\0\0\0\1\xfe\xff\1\0" NO_STRINGS
-	"\x10\x0f\x08\0" "\x03\x03\x06\0\0\0\1\xfe\xff\2\0" NO_STRINGS
-	"\x11\x28\x09\0" "\x08\0\xfe\xff\xff\xff\xff\xff" "\0\0\x09\0\1\2\2\0\0\0\0\3\0\0\0\0"
-	"\0\0\0\0\0\0\0\0\0\0\0\0" "DIMM0\0BANK0\0NO DIMM\0" "\0"
-	"\x11\x54\x0a\0" "\x08\0\xfe\xff\x48\0\x40\0" "\0\x40\x09\0\1\2\x1a\x80\x20\x80\x0c\3\4\5\6\2"
+	"SOCKETB\0CPUMAKER\0CPUNAME\0CPUSERIAL\0CPUPART\0"
+	"\0"
+	"\x10\x0f\x07\0"
+	"\x03\x04\x03\0\0\0\1\xfe\xff\1\0" NO_STRINGS "\x10\x0f\x08\0"
+	"\x03\x03\x06\0\0\0\1\xfe\xff\2\0" NO_STRINGS "\x11\x28\x09\0"
+	"\x08\0\xfe\xff\xff\xff\xff\xff"
+	"\0\0\x09\0\1\2\2\0\0\0\0\3\0\0\0\0"
+	"\0\0\0\0\0\0\0\0\0\0\0\0"
+	"DIMM0\0BANK0\0NO DIMM\0"
+	"\0"
+	"\x11\x54\x0a\0"
+	"\x08\0\xfe\xff\x48\0\x40\0"
+	"\0\x40\x09\0\1\2\x1a\x80\x20\x80\x0c\3\4\5\6\2"
 	"\0\0\0\0\x80\x0c\xb0\4\xb0\4\xb0\4"
 	"\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-	"DIMM1\0BANK1\0DIMMMAKER\0DIMMSERIAL\0DIMMTAG\0DIMMPART\0" "\0"
-	"\x13\x0f\x0b\0" "\0\0\0\0\xff\xff\xff\0\x08\0\1" NO_STRINGS
-	"\x7f\x04\x0c\0" NO_STRINGS;
+	"DIMM1\0BANK1\0DIMMMAKER\0DIMMSERIAL\0DIMMTAG\0DIMMPART\0"
+	"\0"
+	"\x13\x0f\x0b\0"
+	"\0\0\0\0\xff\xff\xff\0\x08\0\1" NO_STRINGS "\x7f\x04\x0c\0" NO_STRINGS;
 #define NODE_SIZE (sizeof(node_table) - 1)
 
 /* By uuid.uuid5() of Python: of NODE_UUID and "vm0", of that and others, of 16 zeros and "vm0". */
@@ -56,9 +87,12 @@ static const char node_table[] =
 #define UUID_NO_NODE "bf5f4f26-d870-58d2-8c1d-d57fb300f782"
 
 static const u8 *base, *stop; /* the structures */
-static const struct acpi_guest_cpu cpus[] = { { 0, 0, NULL }, { 1, 0, NULL }, { 2, 0, NULL }, { 16, 1, NULL }, { 18, 1, NULL } };
+static const struct acpi_guest_cpu cpus[] = {
+	{ 0, 0, NULL }, { 1, 0, NULL }, { 2, 0, NULL }, { 16, 1, NULL }, { 18, 1, NULL }
+};
 static const struct acpi_guest_memory memory[] = {
-	{ 0, 0xa0000, 0 }, { MIB(1), MIB(2047), 0 }, { GIB(4), GIB(40), 1 }, { GIB(4095), GIB(1), 1 }, { GIB(4096), GIB(1), 1 },
+	{ 0, 0xa0000, 0 },        { MIB(1), MIB(2047), 0 }, { GIB(4), GIB(40), 1 },
+	{ GIB(4095), GIB(1), 1 }, { GIB(4096), GIB(1), 1 },
 };
 static struct acpi_guest in;
 static struct vm *vm;
@@ -93,8 +127,10 @@ static void check_uuid(const char *expected)
 	const u8 *u = get(1, 0) + 8;
 	char s[37];
 
-	snprintf(s, sizeof(s), "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[3], u[2], u[1], u[0], u[5],
-		 u[4], u[7], u[6], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	snprintf(s, sizeof(s),
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[3], u[2],
+		 u[1], u[0], u[5], u[4], u[7], u[6], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
+		 u[15]);
 	assert_string_equal(s, expected);
 }
 
@@ -144,7 +180,8 @@ static void cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 	else if (leaf == 1)
 		*out = (struct cpuid_regs){ .eax = 0x306f2, .edx = 0xbfebfbff };
 	else if (leaf == 0xb && subleaf < 2)
-		*out = (struct cpuid_regs){ .eax = subleaf ? package_bits : 1, .ebx = subleaf ? 8 : 2,
+		*out = (struct cpuid_regs){ .eax = subleaf ? package_bits : 1,
+					    .ebx = subleaf ? 8 : 2,
 					    .ecx = subleaf ? 0x201 : 0x100 };
 	else if (leaf >= 0x80000002 && leaf <= 0x80000004)
 		memcpy(out, name + (leaf - 0x80000002) * 16, 16);
@@ -159,7 +196,10 @@ static int setup(void **)
 	vm = fake_vm_create(MIB(32));
 	config = (struct vm_config){ .file = "vm0.conf" };
 	vm->config = &config;
-	in = (struct acpi_guest){ .cpus = cpus, .nr_cpus = ARRAY_SIZE(cpus), .memory = memory, .nr_memory = ARRAY_SIZE(memory),
+	in = (struct acpi_guest){ .cpus = cpus,
+				  .nr_cpus = ARRAY_SIZE(cpus),
+				  .memory = memory,
+				  .nr_memory = ARRAY_SIZE(memory),
 				  .nr_nodes = 2 };
 	return 0;
 }
@@ -206,7 +246,8 @@ static void check_counts(void)
 		const u8 *p = get(19, i);
 
 		assert_int_equal(smbios_le(p + 4, 4), i == 4 ? ~0u : memory[i].base >> 10);
-		assert_int_equal(smbios_le(p + 8, 4), i == 4 ? ~0u : (memory[i].base + memory[i].size - 1) >> 10);
+		assert_int_equal(smbios_le(p + 8, 4),
+				 i == 4 ? ~0u : (memory[i].base + memory[i].size - 1) >> 10);
 		assert_memory_equal(p + 0xc, get(16, 0) + 2, 2);
 		assert_int_equal(smbios_le(p + 0xf, 8), memory[i].base);
 		assert_int_equal(smbios_le(p + 0x17, 8), memory[i].base + memory[i].size - 1);
@@ -218,7 +259,8 @@ static void check_counts(void)
 
 static void test_own(void **)
 {
-	static const char *const secret[] = { "SERIAL", "MAKER", "MODEL", "TAG", "FIRM", "SOCKET", "DIMM", "CPUNAME", UUID_END };
+	static const char *const secret[] = { "SERIAL", "MAKER", "MODEL",   "TAG",   "FIRM",
+					      "SOCKET", "DIMM",  "CPUNAME", UUID_END };
 
 	build(node_table, NODE_SIZE);
 	check_types("0 1 3 4 4 16 17 17 19 19 19 19 19 32 127");
@@ -319,13 +361,16 @@ static void test_flat(void **)
 
 static void test_large(void **)
 {
-	static const struct acpi_guest_memory large[] = { { 0, GIB(2047), 0 }, { GIB(4096), GIB(2), 1 } };
+	static const struct acpi_guest_memory large[] = { { 0, GIB(2047), 0 },
+							  { GIB(4096), GIB(2), 1 } };
 
 	in.memory = large;
 	for (in.nr_memory = 1; in.nr_memory <= 2; in.nr_memory++) {
 		build(NULL, 0);
-		assert_int_equal(smbios_le(get(16, 0) + 7, 4), in.nr_memory == 1 ? GIB(2047) >> 10 : 0x80000000);
-		assert_int_equal(smbios_le(get(16, 0) + 0xf, 8), in.nr_memory == 1 ? GIB(2047) : GIB(2049));
+		assert_int_equal(smbios_le(get(16, 0) + 7, 4),
+				 in.nr_memory == 1 ? GIB(2047) >> 10 : 0x80000000);
+		assert_int_equal(smbios_le(get(16, 0) + 0xf, 8),
+				 in.nr_memory == 1 ? GIB(2047) : GIB(2049));
 	}
 }
 
@@ -340,7 +385,12 @@ static void test_nameless(void **)
 /* Structures of a node that are not to be copied: too short, too long, without strings where they are named. */
 static void test_odd(void **)
 {
-	char table[600] = "\x01\x07\x01\0" "\1\1\1" "SHORT\0" "\0" "\x03\x15\x02\0" "\1\1\0\2\3\3\3\3\2\0\0\0\0\0\0\0\0";
+	char table[600] = "\x01\x07\x01\0"
+			  "\1\1\1"
+			  "SHORT\0"
+			  "\0"
+			  "\x03\x15\x02\0"
+			  "\1\1\0\2\3\3\3\3\2\0\0\0\0\0\0\0\0";
 	size_t n = 14 + 21;
 
 	config.dmi_node = true;
@@ -352,13 +402,20 @@ static void test_odd(void **)
 	build(table, n + 257 - 21 + 2);
 	assert_string_equal(say(3, 0, 4), "Margay");
 	/* Of SMBIOS 2.1: what is behind its end are its strings. */
-	build("\x01\x19\x01\0" "\0\1\0\0" NODE_UUID "\6" "AB\0" "\0" "\x7f\x04\2\0" NO_STRINGS, 35);
+	build("\x01\x19\x01\0"
+	      "\0\1\0\0" NODE_UUID "\6"
+	      "AB\0"
+	      "\0"
+	      "\x7f\x04\2\0" NO_STRINGS,
+	      35);
 	assert_string_equal(say(1, 0, 4), "");
 	assert_string_equal(say(1, 0, 5), "AB");
 	assert_int_equal(get(1, 0)[0x19] | get(1, 0)[0x1a], 0);
 	check_uuid(UUID_VM0);
 	/* A UUID that is not whole is none. */
-	build("\x01\x17\x01\0" "\0\0\0\0" NODE_UUID NO_STRINGS, 26);
+	build("\x01\x17\x01\0"
+	      "\0\0\0\0" NODE_UUID NO_STRINGS,
+	      26);
 	check_uuid(UUID_NO_NODE);
 }
 
@@ -416,8 +473,9 @@ static void test_broken(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_own), CASE(test_node), CASE(test_uuid), CASE(test_no_node), CASE(test_flat), CASE(test_nameless),
-		CASE(test_large), CASE(test_odd), CASE(test_full), CASE(test_4096_cpus), CASE(test_broken),
+		CASE(test_own),  CASE(test_node),      CASE(test_uuid),   CASE(test_no_node),
+		CASE(test_flat), CASE(test_nameless),  CASE(test_large),  CASE(test_odd),
+		CASE(test_full), CASE(test_4096_cpus), CASE(test_broken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

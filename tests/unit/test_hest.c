@@ -24,8 +24,14 @@ static char said[4000];
 static const void *hest_table;
 static jmp_buf ended;
 
-const struct cmdline *cmdline_of_boot(void) { return &words; }
-const struct bootinfo *bootinfo_of_boot(void) { return &boot; }
+const struct cmdline *cmdline_of_boot(void)
+{
+	return &words;
+}
+const struct bootinfo *bootinfo_of_boot(void)
+{
+	return &boot;
+}
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned)
 {
 	assert_memory_equal(signature, "HEST", 4);
@@ -146,8 +152,8 @@ static void test_table(void **)
 	assert_null(READ(hest_read, &h));
 	assert_true(h.count == 2 && !h.dropped);
 	assert_true(h.source[0].pointer == BASE && h.source[0].size == 0x1000 && !h.source[0].ack);
-	assert_true(h.source[1].pointer == BASE + 8 && h.source[1].ack == BASE + 16 && h.source[1].ack_kept == 0xfffffffe &&
-		    h.source[1].ack_set == 1);
+	assert_true(h.source[1].pointer == BASE + 8 && h.source[1].ack == BASE + 16 &&
+		    h.source[1].ack_kept == 0xfffffffe && h.source[1].ack_set == 1);
 	/* Off, in a port, nowhere, too small for a block. */
 	begin_hest(5);
 	generic(false, 0, BASE, 0x1000, 0);
@@ -228,7 +234,9 @@ static void section(const char *guid, u32 severity, u16 revision, const char *fr
 
 #define MEMORY "1411bca5646fde4eb8633e83ed7c83b1"
 #define GENERIC_CPU "adcc7698b447db4bb65e16f193c4f3db"
-#define X86 "b0a03edc44a19747" "b95b53fa242b6e1d"
+#define X86 \
+	"b0a03edc44a19747" \
+	"b95b53fa242b6e1d"
 #define PCIE "54e995d9c1bb0f43ad91b44dcb3c6f35"
 
 static void at(size_t offset, u64 value, unsigned bytes, u32 size)
@@ -281,13 +289,18 @@ static void test_sections(void **)
 	at(33, 0, 2, 208);
 	at(35, 0x5e, 1, 208);
 	section("00112233445566778899aabbccddeeff", 7, 0x300, NULL, 0);
-	assert_true(reads(sizeof(block), &where, "memory, corrected: address 0x123456780 node 1 card 2 module 3 bank 4 kind 2 "
-						 "SMBIOS handle 0x41 part 'DIMM_A1'"));
+	assert_true(
+		reads(sizeof(block), &where,
+		      "memory, corrected: address 0x123456780 node 1 card 2 module 3 bank 4 kind 2 "
+		      "SMBIOS handle 0x41 part 'DIMM_A1'"));
 	assert_true(reads(sizeof(block), &where, "memory, recoverable: address 0x5000"));
 	assert_true(reads(sizeof(block), &where, "processor, fatal: kind 4 APIC ID 17"));
-	assert_true(reads(sizeof(block), &where, "processor, corrected: APIC ID 5 part 'a long name of 20 by'"));
-	assert_true(reads(sizeof(block), &where, "PCIe, informational: segment 0 bus 0x5e device 0x2 function 1 vendor 0x8086 "
-						 "ID 0x10d3"));
+	assert_true(reads(sizeof(block), &where,
+			  "processor, corrected: APIC ID 5 part 'a long name of 20 by'"));
+	assert_true(
+		reads(sizeof(block), &where,
+		      "PCIe, informational: segment 0 bus 0x5e device 0x2 function 1 vendor 0x8086 "
+		      "ID 0x10d3"));
 	assert_true(reads(sizeof(block), &where, "of another kind, informational:"));
 	assert_false(reads(sizeof(block), &where, ""));
 	/* Cut anywhere: never past the end. */
@@ -321,12 +334,22 @@ static void memory_section(u32 severity, u64 address, u64 has)
 
 static void test_pages(void **)
 {
-	static const struct { u32 severity; u64 address; u64 has; u64 page; bool lost; bool fatal; } table[] = {
-		{ 0, 0x123456789, BIT(1), 0x123456000, true, false }, { 1, 0xfff, ~0ull, 0, true, true },
+	static const struct {
+		u32 severity;
+		u64 address;
+		u64 has;
+		u64 page;
+		bool lost;
+		bool fatal;
+	} table[] = {
+		{ 0, 0x123456789, BIT(1), 0x123456000, true, false },
+		{ 1, 0xfff, ~0ull, 0, true, true },
 		{ 0, BIT(52) - 1, BIT(1), BIT(52) - PAGE_SIZE, true, false },
 		/* Nothing is lost; it does not say where; no address of memory; a severity that is none. */
-		{ 2, 0x5000, BIT(1), 0, false, false }, { 3, 0x5000, BIT(1), 0, false, false },
-		{ 0, 0x5000, ~BIT(1), 0, false, false }, { 0, BIT(52), BIT(1), 0, false, false },
+		{ 2, 0x5000, BIT(1), 0, false, false },
+		{ 3, 0x5000, BIT(1), 0, false, false },
+		{ 0, 0x5000, ~BIT(1), 0, false, false },
+		{ 0, BIT(52), BIT(1), 0, false, false },
 		{ 4, 0x5000, BIT(1), 0, false, false },
 	};
 	struct hest_found found;
@@ -369,8 +392,8 @@ static int machine(void **)
 	boot.range[0] = (struct boot_range){ BASE + 0x18000, BASE + 0x20000, BOOT_MEMORY_USABLE };
 	begin_hest(4);
 	generic(true, 0, BASE, 0x1000, 0);
-	generic(true, 0, BASE + 0x18000, 0x1000, 0);    /* where VMs have their memory */
-	generic(true, 0, BASE + 16, 0x1000, 0);         /* and its block there */
+	generic(true, 0, BASE + 0x18000, 0x1000, 0); /* where VMs have their memory */
+	generic(true, 0, BASE + 16, 0x1000, 0); /* and its block there */
 	generic(true, 0, BASE + 8, 0x100000, BASE + 24);
 	finish();
 	memcpy(table, buf, used);
@@ -456,9 +479,15 @@ static void test_lost(void **)
 /* In a guest's machine check of which the banks do not tell. */
 static void test_judge(void **)
 {
-	static const struct { u32 severity[2]; enum mce_verdict verdict; u64 page; } table[] = {
-		{ { 2, 3 }, MCE_NONE, HOST_LOST_UNKNOWN }, { { 2, 0 }, MCE_USED, 0x41000 },
-		{ { 0, 0 }, MCE_USED, HOST_LOST_UNKNOWN }, { { 0, 1 }, MCE_FATAL, HOST_LOST_UNKNOWN },
+	static const struct {
+		u32 severity[2];
+		enum mce_verdict verdict;
+		u64 page;
+	} table[] = {
+		{ { 2, 3 }, MCE_NONE, HOST_LOST_UNKNOWN },
+		{ { 2, 0 }, MCE_USED, 0x41000 },
+		{ { 0, 0 }, MCE_USED, HOST_LOST_UNKNOWN },
+		{ { 0, 1 }, MCE_FATAL, HOST_LOST_UNKNOWN },
 	};
 	u64 page;
 
@@ -477,8 +506,11 @@ static void test_judge(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table), cmocka_unit_test(test_sections), cmocka_unit_test(test_pages),
-		cmocka_unit_test_setup(test_look, machine), cmocka_unit_test_setup(test_lost, machine),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test_setup(test_look, machine),
+		cmocka_unit_test_setup(test_lost, machine),
 		cmocka_unit_test_setup(test_judge, machine),
 	};
 

@@ -54,9 +54,7 @@ static void fake_wrmsr(u32 msr, u64 value)
 	assert_true(msr == MSR_APIC_BASE && value == (0xfee00000 | APIC_BASE_EN));
 }
 
-static void fake_outb(u16, u8)
-{
-}
+static void fake_outb(u16, u8) { }
 
 #define mmio_read32 fake_mmio_read32
 #define mmio_write32 fake_mmio_write32

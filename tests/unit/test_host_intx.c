@@ -23,7 +23,8 @@ static u32 routed_gsi, routed_apic;
 static u8 routed_vector;
 static bool routed_low;
 
-int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)
+int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg,
+		   struct host_msi *out)
 {
 	assert_int_equal(count, 1);
 	*out = (struct host_msi){ .cpu = (u16)cpu };
@@ -41,7 +42,8 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 void host_msi_free(struct host_msi *v)
 {
 	/* The way to them is gone by then. */
-	assert_true(!v->count || alloc_error || route_error || (last_masked == last_closed && last_closed));
+	assert_true(!v->count || alloc_error || route_error ||
+		    (last_masked == last_closed && last_closed));
 	vectors -= v->count;
 	v->count = 0;
 }

@@ -51,7 +51,8 @@ static void send(void)
 			continue;
 		device.low[i] |= REMOTE_IRR;
 		device.sent++;
-		device.right += device.high[i] >> 24 == device.apic && (u8)device.low[i] == device.vector;
+		device.right +=
+			device.high[i] >> 24 == device.apic && (u8)device.low[i] == device.vector;
 	}
 }
 
@@ -117,9 +118,7 @@ void *mmio_map_type(u64 pa, u64 size, bool)
 	return size <= sizeof(registers) ? registers : NULL;
 }
 
-void upcall_log(const char *, ...)
-{
-}
+void upcall_log(const char *, ...) { }
 
 /* Interrupts are not remapped: test_ioapic_remap.c has that. */
 const struct interrupt_remapping *interrupt_remapping;
@@ -213,7 +212,9 @@ static void test_smi(void **)
 	device.low[18] = 0x200 | MASKED;
 	assert_int_equal(ioapic_add(0xfec00000, BASE), 0);
 	for (unsigned i = 0; i < PINS; i++)
-		assert_int_equal(device.low[i], i == PIN ? 0x200 | LOW | LEVEL : i % 8 == 2 && i != 18 ? 0x200 : MASKED);
+		assert_int_equal(device.low[i], i == PIN                ? 0x200 | LOW | LEVEL
+						: i % 8 == 2 && i != 18 ? 0x200
+									: MASKED);
 	assert_int_equal(ioapic_route_nmi(GSI, 1, false), -EBUSY);
 	assert_int_equal(ioapic_route_level(GSI, 1, 0x40, true), -EBUSY);
 	assert_true(device.low[PIN] == (0x200 | LOW | LEVEL) && device.high[PIN] == 0x05000000);
@@ -302,12 +303,18 @@ static void test_end(void **)
 	assert_true(device.low[PIN] & MASKED);
 }
 
-#define BOTH(test) cmocka_unit_test_setup_teardown(test, early, end), cmocka_unit_test_setup_teardown(test, later, end)
+#define BOTH(test) \
+	cmocka_unit_test_setup_teardown(test, early, end), \
+		cmocka_unit_test_setup_teardown(test, later, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(test_add), BOTH(test_nmi), BOTH(test_lead), BOTH(test_end), cmocka_unit_test(test_smi),
+		BOTH(test_add),
+		BOTH(test_nmi),
+		BOTH(test_lead),
+		BOTH(test_end),
+		cmocka_unit_test(test_smi),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 static unsigned maps;
 static u64 last_pa, last_size;
 static bool full;
-static u8 space[8192];        /* what is mapped, a byte for each mapping */
+static u8 space[8192]; /* what is mapped, a byte for each mapping */
 static bool no_memory;
 static u8 pages[64][PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 static unsigned nr_pages;
@@ -62,9 +62,7 @@ u32 pci_read(struct pci_address, u16, unsigned)
 	return 0;
 }
 
-void pci_write(struct pci_address, u16, unsigned, u32)
-{
-}
+void pci_write(struct pci_address, u16, unsigned, u32) { }
 
 /* Of which the ROM has no address. */
 void pci_bars(const struct pci_function *f, struct pci_bar bar[PCI_BARS])
@@ -128,7 +126,9 @@ static void test_ecam(void **)
 {
 	static const struct mcfg_info three = {
 		.count = 3,
-		.entry = { { 0xe0000000, 1, 0, 0xff }, { 0xc0000000, 0, 0x80, 0xff }, { 0xb0000000, 0, 0, 0x7f } },
+		.entry = { { 0xe0000000, 1, 0, 0xff },
+			   { 0xc0000000, 0, 0x80, 0xff },
+			   { 0xb0000000, 0, 0, 0x7f } },
 	};
 	u64 base = 0;
 	u8 last = 0;
@@ -142,7 +142,9 @@ static void test_ecam(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bars), cmocka_unit_test(test_mapped_once), cmocka_unit_test(test_ecam),
+		cmocka_unit_test(test_bars),
+		cmocka_unit_test(test_mapped_once),
+		cmocka_unit_test(test_ecam),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

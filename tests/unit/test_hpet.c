@@ -11,7 +11,7 @@
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"
 
-static u64 device[128];       /* its KiB */
+static u64 device[128]; /* its KiB */
 static unsigned reads32;
 
 /* Aligned, as the specification wants it. */
@@ -51,9 +51,7 @@ void *mmio_map_type(u64 pa, u64 size, bool)
 	return mappable ? device : NULL;
 }
 
-void printk_error(const char *, ...)
-{
-}
+void printk_error(const char *, ...) { }
 
 static int setup(void **)
 {

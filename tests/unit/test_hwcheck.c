@@ -18,10 +18,10 @@
 #define CPUS 3
 
 static struct {
-	int find_error;          /* of hvm_find_backend() */
-	bool feature_missing;    /* ... and with it, or alone: an optional one */
+	int find_error; /* of hvm_find_backend() */
+	bool feature_missing; /* ... and with it, or alone: an optional one */
 	int cpu_on_error[CPUS];
-	bool silent_cpu;         /* CPU 2 never runs what it is given */
+	bool silent_cpu; /* CPU 2 never runs what it is given */
 	unsigned cpus;
 	unsigned online;
 	unsigned nodes;
@@ -70,7 +70,8 @@ int hvm_find_backend(void (*teller)(const struct hvm_feature *f))
 {
 	if (machine.find_error == -ENODEV)
 		return -ENODEV;
-	teller(&(struct hvm_feature){ "VT-x", "good to have", "MSR 0x2", !machine.feature_missing, false });
+	teller(&(struct hvm_feature){ "VT-x", "good to have", "MSR 0x2", !machine.feature_missing,
+				      false });
 	teller(&(struct hvm_feature){ "VT-x", "needed", "MSR 0x1", !machine.find_error, true });
 	hvm = &backend;
 	return machine.find_error;
@@ -92,7 +93,8 @@ int place_try(const struct vm_config *config, struct place_trial *out, struct co
 	return machine.plan_fails ? vm_config_error(err, config->file, 7, "memory: not enough") : 0;
 }
 
-unsigned cpuid_smt_shift(void (*host)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out), void *ctx)
+unsigned cpuid_smt_shift(void (*host)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out),
+			 void *ctx)
 {
 	(void)host;
 	(void)ctx;
@@ -321,8 +323,10 @@ static int reset(void **)
 	machine.cpus = machine.online = CPUS;
 	machine.nodes = 2;
 	machine.memory = GIB(1);
-	machine.x2apic_mode = machine.x2apic = machine.invariant = machine.stable = machine.counts_smis = true;
-	machine.platform = (struct host_platform){ true, true, true, "VT-d", 2, true, true, "", false };
+	machine.x2apic_mode = machine.x2apic = machine.invariant = machine.stable =
+		machine.counts_smis = true;
+	machine.platform =
+		(struct host_platform){ true, true, true, "VT-d", 2, true, true, "", false };
 	mtrrs = rate = CPUS_GOOD;
 	segments = false;
 	seconds = 1;
@@ -372,7 +376,8 @@ static unsigned missing(void)
 
 static void test_all_there(void **)
 {
-	static const char first[] = "# VM file by Margay's hardware check\n", last[] = "\n# end of the VM file\n";
+	static const char first[] = "# VM file by Margay's hardware check\n",
+			  last[] = "\n# end of the VM file\n";
 	/* clang-format off */
 	const char *order[] = { "VT-x, needed",
 		"virtualization on each CPU: turned on and off on 3 of 3", "CPUs: 3 of 3",
@@ -407,8 +412,8 @@ static void test_all_there(void **)
 	/* Each line waits for the serial line. */
 	/* the two around the VM file are followed by others */
 	assert_int_equal(drains + 2, lines_with(""));
-	snprintf(result, sizeof(result), "result: able=yes ok=%u missing=0 off=%u unknown=0\n", lines_with("check: ok "),
-		 lines_with("check: off "));
+	snprintf(result, sizeof(result), "result: able=yes ok=%u missing=0 off=%u unknown=0\n",
+		 lines_with("check: ok "), lines_with("check: off "));
 	expect(result);
 }
 
@@ -434,8 +439,10 @@ static void test_json(void **)
 	machine.feature_missing = true;
 	told_missing[0] = 0;
 	assert_true(check());
-	assert_string_equal(strstr(log_text, "unknown=0\n"), "unknown=0\nthe block: able 1, missing x2APIC, \nthe dump\n");
-	assert_non_null(strstr(bare, "# end of the VM file\nthe block: able 1, missing x2APIC, \nthe dump\n"));
+	assert_string_equal(strstr(log_text, "unknown=0\n"),
+			    "unknown=0\nthe block: able 1, missing x2APIC, \nthe dump\n");
+	assert_non_null(strstr(
+		bare, "# end of the VM file\nthe block: able 1, missing x2APIC, \nthe dump\n"));
 	machine.find_error = -EIO;
 	told_missing[0] = 0;
 	assert_true(check());
@@ -566,7 +573,8 @@ static void test_long_line_is_not_cut(void **)
 	memset(model.cmdline, 'x', VM_CMDLINE_MAX);
 	machine.model = &model;
 	assert_true(check());
-	line = strstr(log_text, "\n# too long for this report, copy it from your VM file: cmdline = xxxxx");
+	line = strstr(log_text,
+		      "\n# too long for this report, copy it from your VM file: cmdline = xxxxx");
 	assert_non_null(line);
 	assert_true(strchr(line + 1, '\n') - line <= HOST_LOG_LINE);
 	assert_null(strstr(log_text, "\ncmdline"));
@@ -581,7 +589,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_all_there, reset),
-		cmocka_unit_test_setup(test_dump, reset), cmocka_unit_test_setup(test_json, reset),
+		cmocka_unit_test_setup(test_dump, reset),
+		cmocka_unit_test_setup(test_json, reset),
 		cmocka_unit_test_setup(test_not_wanted, reset),
 		cmocka_unit_test_setup(test_stay, reset),
 		cmocka_unit_test_setup(test_lacks, reset),

@@ -19,7 +19,7 @@
 
 static unsigned this_cpu, silent, freed, busy, refusals; /* `busy` takes no work so many times */
 static u64 msr[CPUS][0x300]; /* MTRRs, by number */
-static u64 khz[CPUS];        /* at which they run */
+static u64 khz[CPUS]; /* at which they run */
 static unsigned lacks; /* the CPU that has neither */
 static bool has_mtrrs, has_counters, intel, exhausted;
 static u32 leaf16;
@@ -84,8 +84,9 @@ void host_cpuid(u32 leaf, u32, struct cpuid_regs *out)
 {
 	*out = (struct cpuid_regs){ 0 };
 	if (leaf == 0)
-		*out = intel ? (struct cpuid_regs){ leaf16 ? 0x16 : 0xd, 0x756e6547, 0x6c65746e, 0x49656e69 } :
-			       (struct cpuid_regs){ 0x16, 0x68747541, 0x444d4163, 0x69746e65 };
+		*out = intel ? (struct cpuid_regs){ leaf16 ? 0x16 : 0xd, 0x756e6547, 0x6c65746e,
+						    0x49656e69 }
+			     : (struct cpuid_regs){ 0x16, 0x68747541, 0x444d4163, 0x69746e65 };
 	else if (leaf == 0x16)
 		out->ebx = leaf16;
 }
@@ -101,8 +102,8 @@ int host_rdmsr(u32 n, u64 *value)
 		*value = turbo;
 		return turbo ? 0 : -EFAULT;
 	}
-	assert_true(n == 0xfe || (n >= 0x200 && n < 0x210) || n == 0x250 || n == 0x258 || n == 0x259 || n == 0x2ff ||
-		    (n >= 0x268 && n <= 0x26f));
+	assert_true(n == 0xfe || (n >= 0x200 && n < 0x210) || n == 0x250 || n == 0x258 ||
+		    n == 0x259 || n == 0x2ff || (n >= 0x268 && n <= 0x26f));
 	*value = msr[this_cpu][n];
 	return has_mtrrs && this_cpu != lacks ? 0 : -EFAULT;
 }
@@ -135,7 +136,8 @@ static void test_mtrrs(void **state)
 		msr[2][each[i]] ^= 6;
 		msr[3][each[i]] ^= 6;
 		assert_int_equal(hwcheck_mtrrs(text, sizeof(text)), CPUS_BAD);
-		assert_non_null(strstr(text, "those of 2 CPUs, CPU 2 the first, differ from CPU 0's: "));
+		assert_non_null(
+			strstr(text, "those of 2 CPUs, CPU 2 the first, differ from CPU 0's: "));
 	}
 	/* The boot CPU is the odd one; one that has no fixed ones shows none; one has fewer. */
 	reset(state);
@@ -164,8 +166,10 @@ static void test_rate(void **state)
 	leaf16 = 3500;
 	turbo = 0x1f;
 	assert_int_equal(hwcheck_rate(text, sizeof(text)), CPUS_BAD);
-	assert_string_equal(text, "CPU 0-3, all busy: 1.9 to 2.9 of at most 3.5 GHz; 2.5 is guaranteed: look at the setup's power "
-			    "profile");
+	assert_string_equal(
+		text,
+		"CPU 0-3, all busy: 1.9 to 2.9 of at most 3.5 GHz; 2.5 is guaranteed: look at the setup's power "
+		"profile");
 	/* Before leaf 16h; AMD's do not say. */
 	reset(state);
 	turbo = 0x2222222222222324;
@@ -191,7 +195,9 @@ static void test_silent(void **state)
 	for (unsigned rate = 0; rate < 2; rate++) {
 		reset(state);
 		silent = 1;
-		assert_int_equal(rate ? hwcheck_rate(text, sizeof(text)) : hwcheck_mtrrs(text, sizeof(text)), CPUS_UNKNOWN);
+		assert_int_equal(rate ? hwcheck_rate(text, sizeof(text))
+				      : hwcheck_mtrrs(text, sizeof(text)),
+				 CPUS_UNKNOWN);
 		assert_string_equal(text, "a CPU does not answer");
 		assert_int_equal(freed, 0);
 		assert_in_range(tsc, 1000 * (u64)KHZ, 3100 * (u64)KHZ);
@@ -208,10 +214,14 @@ static void test_busy(void **state)
 		reset(state);
 		busy = 2;
 		refusals = 5;
-		assert_int_equal(rate ? hwcheck_rate(text, sizeof(text)) : hwcheck_mtrrs(text, sizeof(text)), CPUS_GOOD);
+		assert_int_equal(rate ? hwcheck_rate(text, sizeof(text))
+				      : hwcheck_mtrrs(text, sizeof(text)),
+				 CPUS_GOOD);
 		assert_int_equal(freed, 1);
 		refusals = ~0u;
-		assert_int_equal(rate ? hwcheck_rate(text, sizeof(text)) : hwcheck_mtrrs(text, sizeof(text)), CPUS_UNKNOWN);
+		assert_int_equal(rate ? hwcheck_rate(text, sizeof(text))
+				      : hwcheck_mtrrs(text, sizeof(text)),
+				 CPUS_UNKNOWN);
 		assert_string_equal(text, "a CPU does not answer");
 		assert_int_equal(freed, 2);
 	}
@@ -237,8 +247,10 @@ static void test_unable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_mtrrs, reset), cmocka_unit_test_setup(test_rate, reset),
-		cmocka_unit_test_setup(test_silent, reset), cmocka_unit_test_setup(test_busy, reset),
+		cmocka_unit_test_setup(test_mtrrs, reset),
+		cmocka_unit_test_setup(test_rate, reset),
+		cmocka_unit_test_setup(test_silent, reset),
+		cmocka_unit_test_setup(test_busy, reset),
 		cmocka_unit_test_setup(test_unable, reset),
 	};
 

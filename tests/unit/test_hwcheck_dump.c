@@ -51,9 +51,11 @@ void host_cpuid(u32 leaf, u32 sub, struct cpuid_regs *out)
 	if (leaf == 4)
 		*out = (struct cpuid_regs){ sub < 3 ? sub + 1 : 0, 0, 0, 0 };
 	if (leaf == 0xb)
-		*out = (struct cpuid_regs){ 0, sub < 2 ? sub + 1 : 0, (sub < 2 ? (sub + 1) << 8 : 0) | sub, this_cpu };
+		*out = (struct cpuid_regs){ 0, sub < 2 ? sub + 1 : 0,
+					    (sub < 2 ? (sub + 1) << 8 : 0) | sub, this_cpu };
 	if (leaf == 0xd)
-		*out = (struct cpuid_regs){ sub == 9 || (sub == 12 && this_cpu == odd_cpu) ? 8 : 0, 0, 0, 0 };
+		*out = (struct cpuid_regs){ sub == 9 || (sub == 12 && this_cpu == odd_cpu) ? 8 : 0,
+					    0, 0, 0 };
 	if (leaf == 0x40000000)
 		*out = (struct cpuid_regs){ 0x40000001, 7, 8, 9 };
 	if (leaf == 0x80000000)
@@ -172,13 +174,9 @@ void host_dump(host_dump_item put)
 	put("ab", 2, "from the kernel %u", 5);
 }
 
-void host_log(const char *, ...)
-{
-}
+void host_log(const char *, ...) { }
 
-void host_console_drain(void)
-{
-}
+void host_console_drain(void) { }
 
 void *host_pages_alloc(unsigned count, int)
 {

@@ -68,7 +68,8 @@ static const char *text_of(unsigned i, u32 *crc)
 
 static unsigned digit(char c)
 {
-	static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char all[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const char *p = strchr(all, c);
 
 	assert_non_null(p);

@@ -115,8 +115,12 @@ u64 host_node_memory(unsigned node)
 
 bool host_pci_info(unsigned i, struct pci_info *out)
 {
-	*out = (struct pci_info){ .address = { 0, 1, (u8)(i << 3) }, .id = { .vendor = 0x8086, .device = 0x10d3,
-				  .class_code = machine.class_code }, .has_node = i == 1, .node = 7 };
+	*out = (struct pci_info){
+		.address = { 0, 1, (u8)(i << 3) },
+		.id = { .vendor = 0x8086, .device = 0x10d3, .class_code = machine.class_code },
+		.has_node = i == 1,
+		.node = 7
+	};
 	return i < machine.functions;
 }
 
@@ -159,7 +163,8 @@ static const char *block(void)
 	said[0] = text[0] = 0;
 	hwcheck_json(true);
 	assert_memory_equal(said, "json: begin\n", 12);
-	for (line = said + 12; strncmp(line, "json: end ", 10) != 0; line = strchr(line, '\n') + 1) {
+	for (line = said + 12; strncmp(line, "json: end ", 10) != 0;
+	     line = strchr(line, '\n') + 1) {
 		assert_memory_equal(line, "json: ", 6);
 		strncat(text, line + 6, (size_t)(strchr(line, '\n') - line) - 6);
 	}
@@ -185,10 +190,12 @@ static const char *block(void)
 /* Before the tests with what is missing: names are kept for good. */
 static void test_plain(void **)
 {
-	assert_string_equal(block(), "{\"margay\":\"0.2-test\",\"image\":\"default +VIRTIO\",\"able\":true,"
-			    "\"cpu\":\"A CPU @ 2 GHz\",\"signature\":\"0x906ea\","
-				     "\"microcode\":\"0xde\",\"cpus\":8,\"tsc_khz\":2250000,\"memory\":[104857600],\"pci\":[],"
-				     "\"missing\":[]}");
+	assert_string_equal(
+		block(),
+		"{\"margay\":\"0.2-test\",\"image\":\"default +VIRTIO\",\"able\":true,"
+		"\"cpu\":\"A CPU @ 2 GHz\",\"signature\":\"0x906ea\","
+		"\"microcode\":\"0xde\",\"cpus\":8,\"tsc_khz\":2250000,\"memory\":[104857600],\"pci\":[],"
+		"\"missing\":[]}");
 	assert_true(drains >= 7);
 	assert_int_equal(before_cpuid_1, 1);
 }
@@ -199,21 +206,25 @@ static void test_cpus(void **)
 	machine.msr = 0x1234567800a0011ull;
 	/* Of a hypervisor below that says what no JSON may hold. */
 	machine.brand = "\"q\" \\ \n\x80 0123456789012345678901234567890123456789";
-	assert_non_null(strstr(block(), "\"cpu\":\"?q? ? ?? 012345678901234567890123456789012345678\","));
+	assert_non_null(
+		strstr(block(), "\"cpu\":\"?q? ? ?? 012345678901234567890123456789012345678\","));
 	assert_non_null(strstr(block(), "\"microcode\":\"0x800a0011\""));
 	assert_int_equal(msr_written, 0);
 	machine.brand = NULL;
 	machine.no_msr = -EFAULT;
-	assert_non_null(strstr(block(), "\"cpu\":\"\",\"signature\":\"0x906ea\",\"microcode\":\"0\","));
+	assert_non_null(
+		strstr(block(), "\"cpu\":\"\",\"signature\":\"0x906ea\",\"microcode\":\"0\","));
 }
 
 static void test_nodes_and_functions(void **)
 {
 	machine.nodes = 2;
 	machine.functions = 2;
-	assert_non_null(strstr(block(), "\"memory\":[104857600,209715200],\"pci\":["
-			       "{\"address\":\"0000:01:00.0\",\"id\":\"8086:10d3\",\"class\":\"020000\",\"node\":-1},"
-			       "{\"address\":\"0000:01:01.0\",\"id\":\"8086:10d3\",\"class\":\"020000\",\"node\":7}],"));
+	assert_non_null(strstr(
+		block(),
+		"\"memory\":[104857600,209715200],\"pci\":["
+		"{\"address\":\"0000:01:00.0\",\"id\":\"8086:10d3\",\"class\":\"020000\",\"node\":-1},"
+		"{\"address\":\"0000:01:01.0\",\"id\":\"8086:10d3\",\"class\":\"020000\",\"node\":7}],"));
 }
 
 static void test_mac(void **)
@@ -253,8 +264,10 @@ static void test_missing(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_plain, setup), cmocka_unit_test_setup(test_cpus, setup),
-		cmocka_unit_test_setup(test_nodes_and_functions, setup), cmocka_unit_test_setup(test_mac, setup),
+		cmocka_unit_test_setup(test_plain, setup),
+		cmocka_unit_test_setup(test_cpus, setup),
+		cmocka_unit_test_setup(test_nodes_and_functions, setup),
+		cmocka_unit_test_setup(test_mac, setup),
 		cmocka_unit_test_setup(test_missing, setup),
 	};
 

@@ -47,7 +47,9 @@ static void test_without_model(void **)
 
 static void test_model(void **)
 {
-	struct vm_config model = { .kernel = "k", .cpus = 1, .memory = MIB(512), .cmdline = "root=/dev/ram0 quiet" };
+	struct vm_config model = {
+		.kernel = "k", .cpus = 1, .memory = MIB(512), .cmdline = "root=/dev/ram0 quiet"
+	};
 
 	propose(&model, 4);
 	assert_string_equal(c.kernel, "k");

@@ -110,7 +110,8 @@ static void test_passed_on(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_steps), cmocka_unit_test(test_passed_on) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_steps),
+					    cmocka_unit_test(test_passed_on) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,7 +226,8 @@ static void assign(unsigned count, const u32 *gsi)
 	vm->pci = &pci;
 	pci.nr_functions = count;
 	for (unsigned i = 0; i < count; i++) {
-		pci.function[i] = (struct host_pci_function){ .index = i, .address.devfn = (u8)(i << 3) };
+		pci.function[i] =
+			(struct host_pci_function){ .index = i, .address.devfn = (u8)(i << 3) };
 		fake_host.pci_route[i].at.gsi = gsi[i];
 		fake_host.pci_config[i][0x3d] = (u8)(i % 4 + 1);
 		host_pci_write(i, COMMAND, 2, NO_INTX | 2);
@@ -380,7 +381,9 @@ static void test_intx_refused(void **)
 	fake_host.pci_route[2].err = -ENXIO;
 	fake_host.pci_route[3].at.gsi = FAKE_LINES;
 	/* What the VM file says stands, but not for a function without a pin. */
-	config.pci_irq = (struct vm_config_pci_facts){ 2, { { { 0, 0, 1 << 3 }, 7 }, { { 0, 0, 2 << 3 }, 9 } } };
+	config.pci_irq = (struct vm_config_pci_facts){
+		2, { { { 0, 0, 1 << 3 }, 7 }, { { 0, 0, 2 << 3 }, 9 } }
+	};
 	vm->config = &config;
 	assert_int_equal(pci_intx_create(vm, 1), 0);
 	assert_int_equal(pci.line[0].at.gsi, 7);
@@ -403,8 +406,11 @@ static void test_intx_refused(void **)
 		assert_int_equal(host_pci_read(i, COMMAND, 2), NO_INTX | 2);
 	}
 	assert_int_equal(pci.nr_lines, 0);
-	assert_non_null(strstr(fake_host.log, "00:00.0 is without its line interrupt: it is another VM's"));
-	assert_non_null(strstr(fake_host.log, "00:01.0 is of no use without its line interrupt: firmware does not say"));
+	assert_non_null(
+		strstr(fake_host.log, "00:00.0 is without its line interrupt: it is another VM's"));
+	assert_non_null(
+		strstr(fake_host.log,
+		       "00:01.0 is of no use without its line interrupt: firmware does not say"));
 	assert_null(strstr(fake_host.log, "00:02.0"));
 	pci_intx_destroy(&pci);
 }
@@ -448,7 +454,8 @@ static u32 led(u32 high, u32 low)
 	/* Its own values back. */
 	assert_int_equal(rd(PIN(0)), low & 0x1afff);
 	assert_int_equal(rd(PIN(0) + 1), high & 0xff000000);
-	return fake_host.intx[11].vector ? fake_host.intx[11].apic << 8 | fake_host.intx[11].vector : 0;
+	return fake_host.intx[11].vector ? fake_host.intx[11].apic << 8 | fake_host.intx[11].vector
+					 : 0;
 }
 
 static void direct_lines(void)
@@ -462,7 +469,8 @@ static void direct_lines(void)
 	}
 	assert_int_equal(pci.nr_lines, 2);
 	assert_int_equal(pci.intx[2].gsi, GUEST_INTX_GSI);
-	assert_false(fake_host.intx[11].open || fake_host.intx[11].led || fake_host.intx[19].open || fake_host.intx[19].led);
+	assert_false(fake_host.intx[11].open || fake_host.intx[11].led || fake_host.intx[19].open ||
+		     fake_host.intx[19].led);
 }
 
 /* Vector, destination and mask are the guest's, to CPUs of its own; nothing but fixed interrupts from vector 16 on. */
@@ -618,7 +626,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_intx_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct_shared, direct_setup, direct_teardown),
 		cmocka_unit_test_setup_teardown(test_direct_filter, direct_setup, direct_teardown),
-		cmocka_unit_test_setup_teardown(test_direct_remote_irr, direct_setup, direct_teardown),
+		cmocka_unit_test_setup_teardown(test_direct_remote_irr, direct_setup,
+						direct_teardown),
 		cmocka_unit_test_setup_teardown(test_direct_close, direct_setup, direct_teardown),
 		cmocka_unit_test_setup_teardown(test_emulated_does_not_lead, setup, teardown),
 	};

@@ -28,9 +28,7 @@ void *mmio_map_type(u64, u64, bool)
 	return window;
 }
 
-void upcall_log(const char *, ...)
-{
-}
+void upcall_log(const char *, ...) { }
 
 static u32 fake_read(const volatile void *at)
 {
@@ -101,7 +99,8 @@ static void test_level(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_nmi, setup), cmocka_unit_test_setup(test_level, setup),
+		cmocka_unit_test_setup(test_nmi, setup),
+		cmocka_unit_test_setup(test_level, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

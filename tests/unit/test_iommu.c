@@ -69,7 +69,12 @@ static struct cpu boot_cpu;
 static bool (*nmi)(void);
 static char lines[2000];
 /* what the driver was told, in order */
-static struct { u64 base; u16 bdf; unsigned domain; u64 root; } told[32];
+static struct {
+	u64 base;
+	u16 bdf;
+	unsigned domain;
+	u64 root;
+} told[32];
 static unsigned nr_told, enabled, isolated;
 static const char *start_says[3], *enable_says[3];
 static int set_says;
@@ -84,7 +89,11 @@ static unsigned card_vfs;
 static struct host_messages kept[FUNCTIONS];
 static bool unit_remaps[3], unit_wide[3], unit_snoops[3], silent;
 static const char *remap_says[3];
-static struct { unsigned index; unsigned storms; unsigned count; } heard[2]; /* by VM */
+static struct {
+	unsigned index;
+	unsigned storms;
+	unsigned count;
+} heard[2]; /* by VM */
 static u64 tsc = 1000;
 static char held[40]; /* what units were told of that */
 
@@ -107,7 +116,10 @@ struct interrupt {
 	u8 mode;
 	bool level;
 };
-static struct { bool filled; struct interrupt i; } entry[2][8192];
+static struct {
+	bool filled;
+	struct interrupt i;
+} entry[2][8192];
 
 void pci_isolate(const struct pci_function *)
 {
@@ -208,14 +220,19 @@ void printk_error(const char *fmt, ...)
 
 static unsigned pages, pages_left = ~0u;
 /* The last pages of one, as somebody sees them who does not see the caches. */
-static struct { u8 *page; u8 seen[PAGE_SIZE]; } shadow[600];
+static struct {
+	u8 *page;
+	u8 seen[PAGE_SIZE];
+} shadow[600];
 static unsigned nr_shadows;
 static bool no_shadows; /* their instructions would be counted */
 static unsigned nr_flushes;
 
 void *host_pages_alloc(unsigned count, int)
 {
-	void *p = pages_left >= count ? memset(aligned_alloc(PAGE_SIZE, count * PAGE_SIZE), 0, count * PAGE_SIZE) : NULL;
+	void *p = pages_left >= count ? memset(aligned_alloc(PAGE_SIZE, count * PAGE_SIZE), 0,
+					       count * PAGE_SIZE)
+				      : NULL;
 
 	if (!p)
 		return NULL;
@@ -257,7 +274,8 @@ static unsigned written_back(const u64 *table, unsigned level)
 	assert_memory_equal(shadow[i].seen, table, PAGE_SIZE);
 	for (unsigned k = 0; level && k < 512; k++)
 		if (npt_format.present(table[k]) && !(table[k] & PTE_PS))
-			count += written_back((const u64 *)(uintptr_t)(table[k] & PTE_ADDR), level - 1);
+			count += written_back((const u64 *)(uintptr_t)(table[k] & PTE_ADDR),
+					      level - 1);
 	return count;
 }
 
@@ -316,7 +334,8 @@ static bool fake_interrupt(struct iommu_unit *u, unsigned n, u16 source, u32 api
 {
 	assert_true(n < tables[u - iommu_units].entries && !u->broken && !(how & ~0x87ffu));
 	entry[number(u)][n].filled = how;
-	entry[number(u)][n].i = (struct interrupt){ apic_id, source, (u8)how, how >> 8 & 7, how >> 15 };
+	entry[number(u)][n].i =
+		(struct interrupt){ apic_id, source, (u8)how, how >> 8 & 7, how >> 15 };
 	return !silent;
 }
 
@@ -431,9 +450,21 @@ static void fake_allow(struct iommu_unit *u, u16 first, u16 last, u8 settings)
 }
 
 static const struct iommu_ops amdvi_ops = {
-	.name = "AMD-Vi", .ivrs = true, .format = &npt_format, .start = fake_start, .allow = fake_allow, .enable = fake_enable,
-	.set = fake_set, .flush = fake_flush, .remap = fake_remap, .take = fake_take, .interrupt = fake_interrupt,
-	.message = fake_own_message, .input = fake_input, .fault = fake_fault, .hold = fake_hold,
+	.name = "AMD-Vi",
+	.ivrs = true,
+	.format = &npt_format,
+	.start = fake_start,
+	.allow = fake_allow,
+	.enable = fake_enable,
+	.set = fake_set,
+	.flush = fake_flush,
+	.remap = fake_remap,
+	.take = fake_take,
+	.interrupt = fake_interrupt,
+	.message = fake_own_message,
+	.input = fake_input,
+	.fault = fake_fault,
+	.hold = fake_hold,
 };
 IOMMU_BACKEND(amdvi_ops);
 
@@ -456,10 +487,19 @@ const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_
 }
 
 static const struct iommu_ops vtd_ops = {
-	.name = "VT-d", .format = &npt_format, .snooped = &ept_format, .start = fake_start, .enable = fake_enable,
-	.set = fake_set, .flush = fake_flush,
-	.remap = fake_remap, .interrupt = fake_interrupt, .message = fake_message, .input = fake_input,
-	.fault = fake_fault, .hold = fake_hold,
+	.name = "VT-d",
+	.format = &npt_format,
+	.snooped = &ept_format,
+	.start = fake_start,
+	.enable = fake_enable,
+	.set = fake_set,
+	.flush = fake_flush,
+	.remap = fake_remap,
+	.interrupt = fake_interrupt,
+	.message = fake_message,
+	.input = fake_input,
+	.fault = fake_fault,
+	.hold = fake_hold,
 };
 IOMMU_BACKEND(vtd_ops);
 
@@ -468,7 +508,11 @@ IOMMU_BACKEND(vtd_ops);
 static void add_unit(u16 type, u64 base, u8 flags, u64 limit)
 {
 	dmar.unit[dmar.nr_units++] = (struct dmar_unit){
-		.type = type, .base = base, .flags = flags, .limit = limit, .first_scope = dmar.nr_scopes,
+		.type = type,
+		.base = base,
+		.flags = flags,
+		.limit = limit,
+		.first_scope = dmar.nr_scopes,
 	};
 }
 
@@ -496,7 +540,8 @@ static int reset(void **)
 	memset(&cmdline, 0, sizeof(cmdline));
 	memset(&boot_cpu, 0, sizeof(boot_cpu));
 	boot_cpu.apic_id = 5;
-	bootinfo = (struct bootinfo){ .nr_ranges = 1, .range = { { 0, 0x7f000000, BOOT_MEMORY_USABLE } } };
+	bootinfo = (struct bootinfo){ .nr_ranges = 1,
+				      .range = { { 0, 0x7f000000, BOOT_MEMORY_USABLE } } };
 	acpi.dmar = &dmar;
 	lines[0] = 0;
 	two_units();
@@ -511,7 +556,9 @@ static void expect(const char *text)
 
 static void test_scopes(void **)
 {
-	static const int want[FUNCTIONS] = { [USB] = 1, [PORT_A] = 1, [CARD_0] = 1, [CARD_1] = 1, [OTHER] = -1 };
+	static const int want[FUNCTIONS] = {
+		[USB] = 1, [PORT_A] = 1, [CARD_0] = 1, [CARD_1] = 1, [OTHER] = -1
+	};
 
 	for (unsigned i = 0; i < FUNCTIONS; i++)
 		assert_int_equal(dmar_unit_of(&dmar, &functions[i]), want[i]);
@@ -571,8 +618,10 @@ static void test_large(void **)
 	assert_true(iommu_units[0].node == -1 && iommu_units[1].node == 1);
 	assert_string_equal(host_iommu_unfit(USB), "the firmware names no IOMMU for it");
 	assert_null(host_iommu_unfit(SWITCH));
-	assert_string_equal(host_iommu_unfit(FAR), "it does not work without address translation of its own (SATC), which no VM "
-						   "has");
+	assert_string_equal(
+		host_iommu_unfit(FAR),
+		"it does not work without address translation of its own (SATC), which no VM "
+		"has");
 	assert_int_equal(dmar_unit_of_ioapic(&dmar, 9, &source), -1);
 }
 
@@ -629,7 +678,8 @@ static void test_reserved(void **)
 	       "iommu: VT-d, 1 of 2 units in use: DMA contained, interrupts not: the firmware's tables do not want it\n");
 	assert_int_equal(message, 0xfee05000);
 	assert_int_equal(nr_told, 2);
-	assert_true(told[0].bdf == 0x00a0 && told[1].bdf == 0x0101 && told[0].root == told[1].root && told[0].domain == 1);
+	assert_true(told[0].bdf == 0x00a0 && told[1].bdf == 0x0101 &&
+		    told[0].root == told[1].root && told[0].domain == 1);
 	for (u64 at = 0; at < 0x3000; at += 0x1000) {
 		u64 table = told[0].root, e = 0;
 
@@ -640,8 +690,11 @@ static void test_reserved(void **)
 	}
 	assert_int_equal(n, 3);
 	/* Nothing of it was. */
-	assert_int_equal(host_iommu_map(iommu_domain_of(USB), FLASH - 0x1000, hpa(FLASH - 0x1000), 0x1000), 0);
-	assert_string_equal(host_iommu_unfit(USB), "the firmware uses it too, by memory reserved for it (RMRR, IVMD)");
+	assert_int_equal(host_iommu_map(iommu_domain_of(USB), FLASH - 0x1000, hpa(FLASH - 0x1000),
+					0x1000),
+			 0);
+	assert_string_equal(host_iommu_unfit(USB),
+			    "the firmware uses it too, by memory reserved for it (RMRR, IVMD)");
 	assert_string_equal(host_iommu_unfit(FAR), "its IOMMU does not work");
 	assert_null(host_iommu_unfit(CARD_0));
 	conventional = true;
@@ -801,14 +854,16 @@ static bool map_1_tib(void)
 	bool done = !host_iommu_create(&vm0, &big) && !host_iommu_map(big, 0, hpa(GIB(4)), GIB(3));
 
 	for (unsigned i = 0; done && i < 8; i++)
-		done = !host_iommu_map(big, GIB(4) + i * GIB(128), hpa(GIB(8) + i * GIB(256)), GIB(128) - (i == 7 ? GIB(3) : 0));
+		done = !host_iommu_map(big, GIB(4) + i * GIB(128), hpa(GIB(8) + i * GIB(256)),
+				       GIB(128) - (i == 7 ? GIB(3) : 0));
 	return done && !host_iommu_attach(big, FAR);
 }
 
 /* And as it ends; or as it goes on, with each piece flushed. */
 static bool map_and_unmap(void)
 {
-	return map_1_tib() && !host_iommu_unmap(big, 0, BIT(40) + GIB(4)) && nr_flushes == 1 && big->tables.tables == 1;
+	return map_1_tib() && !host_iommu_unmap(big, 0, BIT(40) + GIB(4)) && nr_flushes == 1 &&
+	       big->tables.tables == 1;
 }
 
 #define PIECES 64 /* of 1024: each step of the one that is counted is a system call */
@@ -839,7 +894,11 @@ static bool unmap_by_2_mib(void)
  */
 static void test_cost(void **)
 {
-	static const struct { const char *what; bool (*fn)(void); u64 most; } cases[] = {
+	static const struct {
+		const char *what;
+		bool (*fn)(void);
+		u64 most;
+	} cases[] = {
 		{ "mapped, unmapped, flushed", map_and_unmap, 3000 * 1024 },
 		{ "less 64 GiB, each flushed", unmap_by_gib, 4500 * PIECES },
 		{ "less 128 MiB by 2 MiB, each flushed", unmap_by_2_mib, 10000 * PIECES },
@@ -854,7 +913,8 @@ static void test_cost(void **)
 		if (i == 1)
 			assert_true(map_1_tib() && first_leaf(told[0].root, 30) & PTE_PS);
 		count = instructions(cases[i].fn);
-		printf("1 TiB %s: %llu instructions\n", cases[i].what, (unsigned long long)(count - empty));
+		printf("1 TiB %s: %llu instructions\n", cases[i].what,
+		       (unsigned long long)(count - empty));
 		assert_in_range(count - empty, 1024, cases[i].most);
 	}
 	host_iommu_destroy(big);
@@ -883,7 +943,8 @@ static void test_domains(void **)
 	assert_false(first_leaf(told[0].root, 30) & PTE_PS);
 	assert_true(first_leaf(told[0].root, 21) & PTE_PS);
 	nr_told = 0;
-	assert_int_equal(host_iommu_map(d[0], 0xfee00000 - PAGE_SIZE, hpa(0), 2 * PAGE_SIZE), -EINVAL);
+	assert_int_equal(host_iommu_map(d[0], 0xfee00000 - PAGE_SIZE, hpa(0), 2 * PAGE_SIZE),
+			 -EINVAL);
 	assert_int_equal(host_iommu_map(d[0], 0xfeeff000, hpa(0), PAGE_SIZE), -EINVAL);
 	assert_int_equal(host_iommu_map(d[0], 0xfef00000, hpa(0), PAGE_SIZE), 0);
 	assert_int_equal(host_iommu_map(d[0], 0xfedff000, hpa(0), PAGE_SIZE), 0);
@@ -891,11 +952,13 @@ static void test_domains(void **)
 	assert_int_equal(host_iommu_map(d[0], BIT(39) - PAGE_SIZE, hpa(0), PAGE_SIZE), 0);
 	assert_int_equal(host_iommu_map(d[0], 1, hpa(0), PAGE_SIZE), -EINVAL);
 	/* Neither the flash nor registers, wherever a function would find them. */
-	assert_int_equal(host_iommu_map(d[0], GIB(20), hpa(FLASH - PAGE_SIZE), 2 * PAGE_SIZE), -EPERM);
+	assert_int_equal(host_iommu_map(d[0], GIB(20), hpa(FLASH - PAGE_SIZE), 2 * PAGE_SIZE),
+			 -EPERM);
 	assert_int_equal(host_iommu_map(d[0], GIB(20), hpa(FLASH - PAGE_SIZE), PAGE_SIZE), 0);
 	assert_int_equal(host_iommu_attach(d[0], FAR), 0);
 	assert_int_equal(host_iommu_attach(d[1], CARD_0), 0);
-	assert_true(told[0].base == 0xfed90000 && told[0].bdf == 0x0311 && told[0].domain == 1 && told[0].root);
+	assert_true(told[0].base == 0xfed90000 && told[0].bdf == 0x0311 && told[0].domain == 1 &&
+		    told[0].root);
 	assert_true(told[1].base == 0xfed91000 && told[1].bdf == 0x0100 && told[1].domain == 2);
 	assert_int_equal(host_iommu_detach(FAR), 0);
 	assert_true(told[2].bdf == 0x0311 && !told[2].domain && !told[2].root);
@@ -916,7 +979,9 @@ static void test_domains(void **)
 
 static void add_fault(u16 bdf, u64 address, bool write, unsigned count)
 {
-	fault[nr_faults++] = (struct iommu_fault){ .bdf = bdf, .write = write, .address = address, .reason = 5, .count = count };
+	fault[nr_faults++] = (struct iommu_fault){
+		.bdf = bdf, .write = write, .address = address, .reason = 5, .count = count
+	};
 }
 
 static void expect_state(unsigned index, unsigned domain, u64 dma, u64 interrupts)
@@ -925,7 +990,8 @@ static void expect_state(unsigned index, unsigned domain, u64 dma, u64 interrupt
 
 	assert_true(host_iommu_state(index, &s));
 	assert_true(s.domain == domain && s.dma == dma && s.interrupts == interrupts);
-	assert_string_equal(s.mode ? s.mode : "", domain ? domain == 1 ? "dma = iommu" : "dma = window" : "");
+	assert_string_equal(s.mode ? s.mode : "",
+			    domain ? domain == 1 ? "dma = iommu" : "dma = window" : "");
 }
 
 /* A unit that tells of more than so many in a second is not listened to until that is over. */
@@ -1017,7 +1083,8 @@ static void test_before(void **)
 {
 	add_fault(0x00a0, 0x1000, true, 1);
 	iommu_init();
-	assert_non_null(strstr(lines, "iommu: 00:14.0, nobody's: DMA blocked: writes to 0x1000, reason 5\n"));
+	assert_non_null(strstr(
+		lines, "iommu: 00:14.0, nobody's: DMA blocked: writes to 0x1000, reason 5\n"));
 	assert_int_equal(nr_faults, 0);
 }
 
@@ -1047,7 +1114,9 @@ static void test_faults(void **)
 	assert_true(nmi());
 	expect("iommu: 03:02.1, of vm1: DMA blocked: writes to 0x1000, reason 5\n");
 	fault_unit = 0xfed90000;
-	fault[nr_faults++] = (struct iommu_fault){ .bdf = 0x0311, .interrupt = true, .address = 0x17, .reason = 0x26, .count = 1 };
+	fault[nr_faults++] = (struct iommu_fault){
+		.bdf = 0x0311, .interrupt = true, .address = 0x17, .reason = 0x26, .count = 1
+	};
 	assert_true(nmi());
 	expect("iommu: 03:02.1, of vm0: interrupt blocked: entry 0x17, reason 38\n");
 	/* Whoever has a function hears of all, and what was blocked is counted until somebody has it again. */
@@ -1057,8 +1126,11 @@ static void test_faults(void **)
 	expect_state(OTHER, 2, 1, 0);
 	expect_state(USB, 0, 1, 0);
 	add_fault(0x0311, 0, true, IOMMU_REPORTS + 1);
-	fault[nr_faults++] = (struct iommu_fault){ .bdf = 0x0311, .interrupt = true, .count = IOMMU_REPORTS };
-	fault[nr_faults++] = (struct iommu_fault){ .bdf = 0x0311, .interrupt = true, .count = IOMMU_REPORTS - 1 };
+	fault[nr_faults++] =
+		(struct iommu_fault){ .bdf = 0x0311, .interrupt = true, .count = IOMMU_REPORTS };
+	fault[nr_faults++] = (struct iommu_fault){ .bdf = 0x0311,
+						   .interrupt = true,
+						   .count = IOMMU_REPORTS - 1 };
 	assert_true(nmi());
 	assert_int_equal(heard[0].storms, 1);
 	expect_state(FAR, 1, 4, 3);
@@ -1120,7 +1192,8 @@ static void test_abandoned(void **)
 /* Two I/O APICs, of which one is no function that is to be seen, and one behind a port; a unit for each segment. */
 static void remapping_machine(void)
 {
-	static const u8 hidden[] = { PCI_DEVFN(0x1e, 7) }, behind[] = { PCI_DEVFN(0x1c, 0), PCI_DEVFN(2, 0) };
+	static const u8 hidden[] = { PCI_DEVFN(0x1e, 7) },
+			behind[] = { PCI_DEVFN(0x1c, 0), PCI_DEVFN(2, 0) };
 
 	dmar.flags = ACPI_DMAR_INTR_REMAP;
 	add_scope(3, 1, hidden);
@@ -1132,7 +1205,9 @@ static void remapping_machine(void)
 	dmar.scope[dmar.nr_scopes] = dmar.scope[0];
 	dmar.unit[0].first_scope = dmar.nr_scopes++;
 	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){
-		.type = 3, .enumeration_id = 9, .depth = 2,
+		.type = 3,
+		.enumeration_id = 9,
+		.depth = 2,
 		.path = { { behind[0] >> 3, behind[0] & 7 }, { behind[1] >> 3, behind[1] & 7 } },
 	};
 	dmar.unit[0].nr_scopes = 2;
@@ -1152,8 +1227,8 @@ static void check_entry(unsigned unit, unsigned n, struct interrupt want)
 	const struct interrupt *i = &entry[unit][n].i;
 
 	assert_true(entry[unit][n].filled);
-	assert_true(i->apic_id == want.apic_id && i->source == want.source && i->vector == want.vector && i->mode == want.mode &&
-		    i->level == want.level);
+	assert_true(i->apic_id == want.apic_id && i->source == want.source &&
+		    i->vector == want.vector && i->mode == want.mode && i->level == want.level);
 }
 
 /* Its entries are kept from this one on. */
@@ -1166,7 +1241,8 @@ static void keep(unsigned index, unsigned count, unsigned first, unsigned gets)
 /* What is asked for is in a table of its unit's, as large as its functions and I/O APICs may want. */
 static void test_interrupts(void **)
 {
-	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 }, many[60] = { 0 };
+	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 },
+			many[60] = { 0 };
 	u64 input = 0xff00000000002400;
 	unsigned count = 0;
 
@@ -1182,9 +1258,12 @@ static void test_interrupts(void **)
 	assert_true(one.entries == 1 && one.entry == 128 && one.address == 128 && !one.data);
 	check_entry(0, 128, (struct interrupt){ .apic_id = 5, .source = 0x311, .vector = 0x31 });
 	assert_int_equal(host_iommu_message(FAR, &kept[FAR], 4, &four), 0);
-	assert_true(four.entries == 4 && four.entry == 132 && four.address == (132 | 1u << 31) && !four.data);
+	assert_true(four.entries == 4 && four.entry == 132 && four.address == (132 | 1u << 31) &&
+		    !four.data);
 	for (unsigned n = 0; n < 4; n++)
-		check_entry(0, 132 + n, (struct interrupt){ .apic_id = 300, .source = 0x311, .vector = (u8)(0x40 + n) });
+		check_entry(0, 132 + n,
+			    (struct interrupt){
+				    .apic_id = 300, .source = 0x311, .vector = (u8)(0x40 + n) });
 	interrupt_remapping->forget(&one);
 	assert_false(entry[0][128].filled || one.entries);
 	interrupt_remapping->forget(&one);
@@ -1213,7 +1292,9 @@ static void test_interrupts(void **)
 	check_entry(1, 4, (struct interrupt){ .apic_id = 300, .source = 0xf0f7, .mode = 4 });
 	input = 0x1a045;
 	assert_int_equal(iommu_route_input(26, 7, &input), 0);
-	check_entry(0, 2, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x45, .level = true });
+	check_entry(
+		0, 2,
+		(struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x45, .level = true });
 	interrupt_remapping->close(26);
 	assert_true(!entry[0][2].filled && entry[1][4].filled);
 	/* A unit that does not answer. */
@@ -1257,14 +1338,19 @@ static void ivrs_machine(void)
 	acpi.dmar = NULL;
 	acpi.ivrs = &ivrs;
 	/* PORT_B is nobody's: its unit has but the functions behind it. The unit is the second function of the machine. */
-	dmar.scope[dmar.unit[0].first_scope] = (struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0x200, .last = 0x5ff };
+	dmar.scope[dmar.unit[0].first_scope] =
+		(struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0x200, .last = 0x5ff };
 	dmar.unit[1].flags = 0;
 	dmar.scope[dmar.nr_scopes] = dmar.scope[dmar.unit[1].first_scope];
 	dmar.unit[1].first_scope = dmar.nr_scopes++;
-	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0xa0, .last = 0xa0 };
-	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){ .type = DMAR_SCOPE_ALIAS, .first = 0x100, .last = 0x100 };
-	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0x101, .last = 0x1ff };
-	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){ .type = DMAR_SCOPE_HPET, .first = 0xa0, .last = 0xa0 };
+	dmar.scope[dmar.nr_scopes++] =
+		(struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0xa0, .last = 0xa0 };
+	dmar.scope[dmar.nr_scopes++] =
+		(struct dmar_scope){ .type = DMAR_SCOPE_ALIAS, .first = 0x100, .last = 0x100 };
+	dmar.scope[dmar.nr_scopes++] =
+		(struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0x101, .last = 0x1ff };
+	dmar.scope[dmar.nr_scopes++] =
+		(struct dmar_scope){ .type = DMAR_SCOPE_HPET, .first = 0xa0, .last = 0xa0 };
 	dmar.unit[1].nr_scopes = 5;
 	dmar.unit[1].function = 0xe0;
 	dmar.unit[1].hints = 0x21;
@@ -1273,7 +1359,8 @@ static void ivrs_machine(void)
 /* An IVRS: each requester ID has entries of its own, and what sends by another's, or shares an I/O APIC's, is no VM's. */
 static void test_ivrs(void **)
 {
-	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 }, rest[4];
+	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 },
+			rest[4];
 	u64 input = 0xff00000000002400, level = 0x1a045;
 
 	for (unsigned n = 0; n < 4; n++)
@@ -1281,16 +1368,20 @@ static void test_ivrs(void **)
 	ivrs_machine();
 	iommu_init();
 	expect("iommu: AMD-Vi, 3 of 3 units in use: DMA and interrupts contained\n");
-	assert_true(iommu_units[1].function == PORT_A && iommu_units[1].hints == 0x21 && iommu_units[0].function == -1);
+	assert_true(iommu_units[1].function == PORT_A && iommu_units[1].hints == 0x21 &&
+		    iommu_units[0].function == -1);
 	assert_string_equal(host_iommu_unfit(PORT_B), "the firmware names no IOMMU for it");
-	assert_string_equal(host_iommu_unfit(USB), "it sends by another's requester ID, or an I/O APIC by its");
-	assert_string_equal(host_iommu_unfit(CARD_0), "it sends by another's requester ID, or an I/O APIC by its");
+	assert_string_equal(host_iommu_unfit(USB),
+			    "it sends by another's requester ID, or an I/O APIC by its");
+	assert_string_equal(host_iommu_unfit(CARD_0),
+			    "it sends by another's requester ID, or an I/O APIC by its");
 	assert_null(host_iommu_unfit(CARD_1));
 	assert_null(host_iommu_unfit(FAR));
 	keep(FAR, 600, 0, 16);
 	keep(CARD_1, 64, 0, 16);
 	assert_int_equal(host_iommu_message(FAR, &kept[FAR], 1, &one), 0);
-	assert_true(one.entry == 0x11 && one.source == 0x311 && one.address == 0xfee00000 && one.data == 0x11);
+	assert_true(one.entry == 0x11 && one.source == 0x311 && one.address == 0xfee00000 &&
+		    one.data == 0x11);
 	check_entry(0, 0x11, (struct interrupt){ .apic_id = 5, .source = 0x311, .vector = 0x31 });
 	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &four), 0);
 	assert_true(four.unit == 1 && four.entry == 1 && four.entries == 4 && four.data == 1);
@@ -1307,10 +1398,14 @@ static void test_ivrs(void **)
 	assert_true(entry[1][0xf7].filled && entry[1][0xf7].i.source == 0xf0f7);
 	assert_int_equal(iommu_route_input(26, 7, &level), 0);
 	assert_true(level >> 32 == 0x50);
-	check_entry(0, 0x50, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x45, .level = true });
+	check_entry(
+		0, 0x50,
+		(struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x45, .level = true });
 	level = 0x1a046;
 	assert_int_equal(iommu_route_input(26, 7, &level), 0);
-	check_entry(0, 0x50, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x46, .level = true });
+	check_entry(
+		0, 0x50,
+		(struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x46, .level = true });
 	interrupt_remapping->close(26);
 	assert_true(!entry[0][0x50].filled && entry[1][0xf7].filled);
 	interrupt_remapping->close(26);
@@ -1328,13 +1423,15 @@ static void test_ivrs_settings(void **)
 	dmar.unit[2].settings = 0x10;
 	iommu_init();
 	assert_string_equal(allowed, "0:200-5ff:4 1:a0-a0:d7 2:0-ffff:10 ");
-	assert_string_equal(host_iommu_unfit(FAR), "the firmware has it send INIT, NMI or the like past its IOMMU, as the "
+	assert_string_equal(host_iommu_unfit(FAR),
+			    "the firmware has it send INIT, NMI or the like past its IOMMU, as the "
 			    "platform's own (IVHD)");
 	assert_null(host_iommu_unfit(CARD_1));
 	assert_int_equal(dmar_settings(&dmar, &functions[FAR]), 4);
 	assert_int_equal(dmar_settings(&dmar, &functions[USB]), 0xd7);
 	assert_int_equal(dmar_settings(&dmar, &functions[PORT_B]), 0);
-	assert_int_equal(dmar_settings(&dmar, &(struct pci_function){ .address.segment = 1 }), 0x10);
+	assert_int_equal(dmar_settings(&dmar, &(struct pci_function){ .address.segment = 1 }),
+			 0x10);
 }
 
 /* One that is out of use is told nothing. */
@@ -1448,19 +1545,29 @@ static void test_snoops(void **)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_scopes, reset), cmocka_unit_test_setup(test_large, reset),
+		cmocka_unit_test_setup(test_scopes, reset),
+		cmocka_unit_test_setup(test_large, reset),
 		cmocka_unit_test_setup(test_none, reset),
-		cmocka_unit_test_setup(test_reserved, reset), cmocka_unit_test_setup(test_lies, reset),
-		cmocka_unit_test_setup(test_cost, reset), cmocka_unit_test_setup(test_domains, reset),
-		cmocka_unit_test_setup(test_one_works, reset), cmocka_unit_test_setup(test_faults, reset),
+		cmocka_unit_test_setup(test_reserved, reset),
+		cmocka_unit_test_setup(test_lies, reset),
+		cmocka_unit_test_setup(test_cost, reset),
+		cmocka_unit_test_setup(test_domains, reset),
+		cmocka_unit_test_setup(test_one_works, reset),
+		cmocka_unit_test_setup(test_faults, reset),
 		cmocka_unit_test_setup(test_abandoned, reset),
-		cmocka_unit_test_setup(test_pace, reset), cmocka_unit_test_setup(test_left_over, reset),
-		cmocka_unit_test_setup(test_before, reset), cmocka_unit_test_setup(test_elastic, reset),
-		cmocka_unit_test_setup(test_pace_without_message, reset), cmocka_unit_test_setup(test_interrupts, reset),
-		cmocka_unit_test_setup(test_not_remapped, reset), cmocka_unit_test_setup(test_narrow, reset),
+		cmocka_unit_test_setup(test_pace, reset),
+		cmocka_unit_test_setup(test_left_over, reset),
+		cmocka_unit_test_setup(test_before, reset),
+		cmocka_unit_test_setup(test_elastic, reset),
+		cmocka_unit_test_setup(test_pace_without_message, reset),
+		cmocka_unit_test_setup(test_interrupts, reset),
+		cmocka_unit_test_setup(test_not_remapped, reset),
+		cmocka_unit_test_setup(test_narrow, reset),
 		cmocka_unit_test_setup(test_room, reset),
-		cmocka_unit_test_setup(test_ivrs, reset), cmocka_unit_test_setup(test_ivrs_settings, reset),
-		cmocka_unit_test_setup(test_settings_of_broken, reset), cmocka_unit_test_setup(test_snoops, reset),
+		cmocka_unit_test_setup(test_ivrs, reset),
+		cmocka_unit_test_setup(test_ivrs_settings, reset),
+		cmocka_unit_test_setup(test_settings_of_broken, reset),
+		cmocka_unit_test_setup(test_snoops, reset),
 	};
 	char command[500];
 	int failed = 0;

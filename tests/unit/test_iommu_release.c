@@ -103,7 +103,8 @@ static void command(struct unit *u, u32 value)
 
 static void unit_write(volatile void *reg, u64 value)
 {
-	const u64 rings = BIT(2) | BIT(3) | BIT(4) | BIT(12) | BIT(13) | BIT(14) | BIT(28) | BIT(29);
+	const u64 rings =
+		BIT(2) | BIT(3) | BIT(4) | BIT(12) | BIT(13) | BIT(14) | BIT(28) | BIT(29);
 	unsigned at;
 	struct unit *u = unit_at(reg, &at);
 
@@ -131,7 +132,7 @@ static u64 fake_rdtsc(void)
 	return tsc += MIB(100);
 }
 
-#define mmio_read32(p) (u32)unit_read(p)
+#define mmio_read32(p) (u32) unit_read(p)
 #define mmio_read64(p) unit_read(p)
 #define mmio_write32(p, v) unit_write(p, v)
 #define mmio_write64(p, v) unit_write(p, v)
@@ -228,7 +229,8 @@ static int reset(void **)
 	memset(table, 0, sizeof(table));
 	for (unsigned i = 0; i < UNITS; i++)
 		unit[i].cap = CAP_PMR | 2;
-	bootinfo = (struct bootinfo){ .nr_ranges = 1, .range = { { 0, BASE - 1, BOOT_MEMORY_USABLE } } };
+	bootinfo = (struct bootinfo){ .nr_ranges = 1,
+				      .range = { { 0, BASE - 1, BOOT_MEMORY_USABLE } } };
 	found = 0;
 	said[0] = 0;
 	return 0;
@@ -297,7 +299,8 @@ static void test_nothing(void **)
 	assert_string_equal(unit[0].log, "");
 	/* Of this firmware's kind of lies the next unit's is none. */
 	unit[1].gsts = unit[1].goal = 1u << 31;
-	expect("iommu: firmware left DMA translation on in the unit at 0xfeda0000: off now\n", "DMA translation", true);
+	expect("iommu: firmware left DMA translation on in the unit at 0xfeda0000: off now\n",
+	       "DMA translation", true);
 }
 
 /* What does not go off is said, and the next one does. */
@@ -349,15 +352,18 @@ static void test_amd(void **)
 		said[0] = 0;
 		found = 0;
 		expect("iommu: firmware left DMA translation, interrupt remapping on in the unit at 0xfeda0000, which does not go "
-		       "off: devices may be silent\n", "DMA translation, interrupt remapping", false);
+		       "off: devices may be silent\n",
+		       "DMA translation, interrupt remapping", false);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_vtd, reset), cmocka_unit_test_setup(test_vtd_each, reset),
-		cmocka_unit_test_setup(test_nothing, reset), cmocka_unit_test_setup(test_stuck, reset),
+		cmocka_unit_test_setup(test_vtd, reset),
+		cmocka_unit_test_setup(test_vtd_each, reset),
+		cmocka_unit_test_setup(test_nothing, reset),
+		cmocka_unit_test_setup(test_stuck, reset),
 		cmocka_unit_test_setup(test_amd, reset),
 	};
 

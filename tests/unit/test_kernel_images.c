@@ -28,10 +28,23 @@ static int make_bzimage(void **)
 {
 	memset(file, 0, sizeof(file));
 	*hdr = (struct linux_setup_header){
-		.setup_sects = 2, .syssize = BZ_BODY / 16, .boot_flag = 0xaa55, .jump_opcode = 0xeb, .jump_offset = 0x6a,
-		.header = 0x53726448, .version = 0x20f, .loadflags = 1, .initrd_addr_max = 0x7fffffff,
-		.kernel_alignment = 0x200000, .relocatable_kernel = 1, .xloadflags = 3, .cmdline_size = 2047,
-		.payload_offset = 0x300, .payload_length = 0x800, .pref_address = 0x1000000, .init_size = 0x100000,
+		.setup_sects = 2,
+		.syssize = BZ_BODY / 16,
+		.boot_flag = 0xaa55,
+		.jump_opcode = 0xeb,
+		.jump_offset = 0x6a,
+		.header = 0x53726448,
+		.version = 0x20f,
+		.loadflags = 1,
+		.initrd_addr_max = 0x7fffffff,
+		.kernel_alignment = 0x200000,
+		.relocatable_kernel = 1,
+		.xloadflags = 3,
+		.cmdline_size = 2047,
+		.payload_offset = 0x300,
+		.payload_length = 0x800,
+		.pref_address = 0x1000000,
+		.init_size = 0x100000,
 	};
 	why = NULL;
 	return 0;
@@ -170,12 +183,23 @@ static struct {
 static int make_elf(void **)
 {
 	memset(&elf, 0, sizeof(elf));
-	elf.e = (struct ehdr){ .ident = "\177ELF\2\1\1", .type = 2, .machine = 62, .version = 1, .entry = 0x1000010,
-			       .phoff = 64, .ehsize = 64, .phentsize = 56, .phnum = 3 };
-	elf.p[0] = (struct phdr){ .type = 1, .offset = BODY, .paddr = 0x1000000, .filesz = 128, .memsz = 128 };
+	elf.e = (struct ehdr){ .ident = "\177ELF\2\1\1",
+			       .type = 2,
+			       .machine = 62,
+			       .version = 1,
+			       .entry = 0x1000010,
+			       .phoff = 64,
+			       .ehsize = 64,
+			       .phentsize = 56,
+			       .phnum = 3 };
+	elf.p[0] = (struct phdr){
+		.type = 1, .offset = BODY, .paddr = 0x1000000, .filesz = 128, .memsz = 128
+	};
 	/* a note: not looked at */
 	elf.p[1] = (struct phdr){ .type = 4, .offset = ~0ull, .filesz = ~0ull };
-	elf.p[2] = (struct phdr){ .type = 1, .offset = BODY + 128, .paddr = 0x1200000, .filesz = 128, .memsz = 0x8000 };
+	elf.p[2] = (struct phdr){
+		.type = 1, .offset = BODY + 128, .paddr = 0x1200000, .filesz = 128, .memsz = 0x8000
+	};
 	why = NULL;
 	return 0;
 }
@@ -236,8 +260,15 @@ static void test_elf32(void **)
 		u32 p[2][8];
 		u8 body[64];
 	} file = {
-		.ident = "\177ELF\1\1\1", .type = 2, .machine = 3, .entry = 0xc0100004, .phoff = 52, .phentsize = 32, .phnum = 2,
-		.p = { { 1, 52 + 64, 0xc0100000, 0x100000, 32, 0x8000, 5, 4096 }, { 1, 52 + 96, 0, 0x200000, 32, 32, 6, 4096 } },
+		.ident = "\177ELF\1\1\1",
+		.type = 2,
+		.machine = 3,
+		.entry = 0xc0100004,
+		.phoff = 52,
+		.phentsize = 32,
+		.phnum = 2,
+		.p = { { 1, 52 + 64, 0xc0100000, 0x100000, 32, 0x8000, 5, 4096 },
+		       { 1, 52 + 96, 0, 0x200000, 32, 32, 6, 4096 } },
 	};
 	struct elf_image img;
 

@@ -33,7 +33,8 @@ static void test_reset_values(void **)
 /* Each register is its own: no two have the same value, and in both modes (table 11-1, 11.12.1.2). */
 static void test_registers_apart(void **)
 {
-	static const u16 at[] = { 0x80, 0xf0, 0x280, 0x320, 0x330, 0x340, 0x350, 0x360, 0x370, 0x380, 0x3e0 };
+	static const u16 at[] = { 0x80,  0xf0,  0x280, 0x320, 0x330, 0x340,
+				  0x350, 0x360, 0x370, 0x380, 0x3e0 };
 	struct lapic *l = vcpu->lapic;
 	u64 value;
 
@@ -52,10 +53,12 @@ static void test_registers_apart(void **)
 	for (unsigned x2apic = 0; x2apic < 2; x2apic++) {
 		for (unsigned i = 0; i < 24; i++) {
 			assert_int_equal(guest_rdmsr(vm, 0x810 + i, &value), x2apic ? 0 : -EFAULT);
-			assert_int_equal(x2apic ? value : rd(0x100 + 16 * i), 0x5100 + (i / 8 << 8) + i % 8);
+			assert_int_equal(x2apic ? value : rd(0x100 + 16 * i),
+					 0x5100 + (i / 8 << 8) + i % 8);
 		}
 		for (unsigned i = 0; i < ARRAY_SIZE(at); i++) {
-			assert_int_equal(guest_rdmsr(vm, 0x800 + at[i] / 16, &value), x2apic ? 0 : -EFAULT);
+			assert_int_equal(guest_rdmsr(vm, 0x800 + at[i] / 16, &value),
+					 x2apic ? 0 : -EFAULT);
 			assert_int_equal(x2apic ? value : rd(at[i]), 0x5400 + i);
 		}
 		go_x2apic();
@@ -146,8 +149,10 @@ static void test_base_transitions(void **)
 	assert_string_equal(fake_host.log, "");
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, 0xfed00000 | APIC_BASE_EN), -EFAULT);
 	/* A line says that the page does not move. */
-	snprintf(line, sizeof(line), "%s: vcpu0: IA32_APIC_BASE = 0xfed00800: #GP, for the local APIC stays at 0xfee00000\n",
-		 vm->name);
+	snprintf(
+		line, sizeof(line),
+		"%s: vcpu0: IA32_APIC_BASE = 0xfed00800: #GP, for the local APIC stays at 0xfee00000\n",
+		vm->name);
 	assert_string_equal(fake_host.log, line);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | BIT(52)), -EFAULT);
 	go_x2apic();
@@ -155,7 +160,8 @@ static void test_base_transitions(void **)
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN), -EFAULT);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page), 0);
 	assert_int_equal(vcpu->apic_base, page);
-	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | APIC_BASE_EXTD), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | APIC_BASE_EXTD),
+			 -EFAULT);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN), 0);
 	assert_int_equal(rd(0x30), 0x00050014);
 }
@@ -181,9 +187,10 @@ static void test_disable_resets(void **)
 
 static void test_x2apic_faults(void **)
 {
-	static const u8 readable[] = { 0x02, 0x03, 0x08, 0x0a, 0x0d, 0x0f, 0x28, 0x30, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37,
-				       0x38, 0x39, 0x3e };
-	static const u8 writable[] = { 0x08, 0x0b, 0x0f, 0x28, 0x30, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x3e };
+	static const u8 readable[] = { 0x02, 0x03, 0x08, 0x0a, 0x0d, 0x0f, 0x28, 0x30, 0x32,
+				       0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x3e };
+	static const u8 writable[] = { 0x08, 0x0b, 0x0f, 0x28, 0x30, 0x32, 0x33,
+				       0x34, 0x35, 0x36, 0x37, 0x38, 0x3e };
 	bool can_read[256] = { false }, can_write[256] = { false };
 	u64 value;
 
@@ -315,9 +322,11 @@ static void test_logical_ipis(void **)
 		u32 dest;
 		bool taken;
 	} ipi[] = {
-		{ ~0u, 0x08, 0x08, true },        { ~0u, 0x08, 0xf7, false },        { ~0u, 0x08, 0xff, true },
-		{ ~0u, 0x00, 0xff, false },       { 0x0fffffff, 0x24, 0x24, true },  { 0x0fffffff, 0x24, 0x2b, false },
-		{ 0x0fffffff, 0x24, 0x14, false }, { 0x0fffffff, 0x24, 0xf4, true }, { 0x0fffffff, 0x24, 0xff, true },
+		{ ~0u, 0x08, 0x08, true },         { ~0u, 0x08, 0xf7, false },
+		{ ~0u, 0x08, 0xff, true },         { ~0u, 0x00, 0xff, false },
+		{ 0x0fffffff, 0x24, 0x24, true },  { 0x0fffffff, 0x24, 0x2b, false },
+		{ 0x0fffffff, 0x24, 0x14, false }, { 0x0fffffff, 0x24, 0xf4, true },
+		{ 0x0fffffff, 0x24, 0xff, true },
 	};
 
 	enable();

@@ -205,9 +205,11 @@ static void test_own_registers(void **)
 	for (unsigned v = 0; v < 3; v++)
 		for (u32 msr = 0; msr < 0x1000; msr++) {
 			bool state = msr >= 0x810 && msr <= 0x827;
-			bool r = msr == 0x802 || msr == 0x808 || msr == 0x80a || msr == 0x80d || state || msr == 0x832 ||
-				 msr == 0x838 || msr == 0x839 || msr == 0x83e;
-			bool w = msr == 0x808 || msr == 0x80b || msr == 0x838 || msr == 0x83e || msr == 0x83f;
+			bool r = msr == 0x802 || msr == 0x808 || msr == 0x80a || msr == 0x80d ||
+				 state || msr == 0x832 || msr == 0x838 || msr == 0x839 ||
+				 msr == 0x83e;
+			bool w = msr == 0x808 || msr == 0x80b || msr == 0x838 || msr == 0x83e ||
+				 msr == 0x83f;
 
 			assert_int_equal(reads[v][msr], r);
 			assert_int_equal(writes[v][msr], w);
@@ -269,7 +271,8 @@ static void test_logical(void **)
 static void test_other_modes(void **)
 {
 	assert_int_equal(send_by(0, 3, 0x4400), 0);
-	assert_true(vm->vcpus[1]->nmi_pending && !vm->vcpus[0]->nmi_pending && !vm->vcpus[2]->nmi_pending);
+	assert_true(vm->vcpus[1]->nmi_pending && !vm->vcpus[0]->nmi_pending &&
+		    !vm->vcpus[2]->nmi_pending);
 	assert_int_equal(fake_host.kicks[1], 1);
 	assert_int_equal(send_by(0, 4, 0x4400), 0);
 	fake_startup = ~0u;
@@ -351,7 +354,8 @@ static void test_base(void **)
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on & ~APIC_BASE_BSP), 0);
 	assert_string_equal(fake_host.log, "");
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on & ~APIC_BASE_EXTD), -EFAULT);
-	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on & ~(APIC_BASE_EXTD | APIC_BASE_EN)), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on & ~(APIC_BASE_EXTD | APIC_BASE_EN)),
+			 -EFAULT);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on + 0x1000), -EFAULT);
 	assert_int_equal(guest_rdmsr(vm, MSR_APIC_BASE, &value), 0);
 	assert_int_equal(value, on);
@@ -471,7 +475,8 @@ static void test_door(void **)
 	fake_host.this_cpu = 1;
 	fake_host.sending = yield;
 	assert_int_equal(pthread_create(&sender, NULL, send_all, &stop), 0);
-	for (unsigned i = 0; i < 200 || __atomic_load_n(&fake_host.nr_sent, __ATOMIC_RELAXED) < 100; i++) {
+	for (unsigned i = 0; i < 200 || __atomic_load_n(&fake_host.nr_sent, __ATOMIC_RELAXED) < 100;
+	     i++) {
 		lapic_direct_stop(vcpu);
 		lapic_direct_start(vcpu, NULL);
 	}
@@ -565,7 +570,8 @@ static void test_icr_closes(void **)
 	assert_int_equal(flushed, 1);
 	fake_host.this_cpu = 0;
 	assert_true(!is_open(0) && !is_open(1) && !is_open(2) && !vm->icrs_open);
-	assert_true(served == 2 && calls[0] == 1 && !calls[1] && calls[2] == 1 && fake_host.apic_resets == 1);
+	assert_true(served == 2 && calls[0] == 1 && !calls[1] && calls[2] == 1 &&
+		    fake_host.apic_resets == 1);
 	assert_int_equal(send_by(0, 2, 0x4041), 1);
 	assert_true(!is_open(0));
 	/* No second time. */
@@ -611,7 +617,8 @@ static unsigned windows;
 /* Another vCPU leaves its guest in each window of the one that waits. */
 static void leave(struct host_timer *t)
 {
-	assert_true(fake_host.given[0] && !vm->vcpus[0]->lapic->open && !vm->vcpus[0]->lapic->icr_open);
+	assert_true(fake_host.given[0] && !vm->vcpus[0]->lapic->open &&
+		    !vm->vcpus[0]->lapic->icr_open);
 	assert_int_equal(vm->icrs_open, 2 - windows);
 	windows++;
 	vm->vcpus[windows]->lapic->icr_open = false;
@@ -657,7 +664,8 @@ static void test_stop_waits_in_vain(void **)
 	assert_int_equal(windows, PATIENCE);
 	assert_true(vm->still_sends && vm->icrs_open == 1 && !inits_taken && fake_host.given[0]);
 	assert_int_equal(fake_host.msrs[4].value, 0x1a);
-	assert_non_null(strstr(fake_host.log, "1 CPUs do not answer and could still send interrupts"));
+	assert_non_null(
+		strstr(fake_host.log, "1 CPUs do not answer and could still send interrupts"));
 	vm->vcpus[1]->lapic->icr_open = false;
 	fake_host.this_cpu = 1;
 	fake_host.log[0] = 0;

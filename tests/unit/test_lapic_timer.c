@@ -41,8 +41,12 @@ static void test_timer_one_shot(void **)
 
 static void test_timer_dividers(void **)
 {
-	static const struct { u32 reg; u32 by; } divider[] = {
-		{ 0, 2 }, { 1, 4 }, { 2, 8 }, { 3, 16 }, { 8, 32 }, { 9, 64 }, { 10, 128 }, { 11, 1 },
+	static const struct {
+		u32 reg;
+		u32 by;
+	} divider[] = {
+		{ 0, 2 },  { 1, 4 },  { 2, 8 },    { 3, 16 },
+		{ 8, 32 }, { 9, 64 }, { 10, 128 }, { 11, 1 },
 	};
 
 	enable();

@@ -65,7 +65,8 @@ static int setup(void **)
 	vcpu.vm = &parts.vm;
 	parts.ranges.mmio = parts.ranges.few;
 	parts.ranges.mmio[0] = (struct mmio_range){ PAGE_GPA, PAGE_SIZE, &ops, &parts };
-	parts.ranges.mmio[1] = (struct mmio_range){ PAGE_GPA + 2 * PAGE_SIZE, PAGE_SIZE, &bytes, &parts };
+	parts.ranges.mmio[1] =
+		(struct mmio_range){ PAGE_GPA + 2 * PAGE_SIZE, PAGE_SIZE, &bytes, &parts };
 	parts.ranges.nr_mmio = 2;
 	for (unsigned i = 0; i < GPR_COUNT; i++)
 		vcpu.regs.gpr[i] = 0x7777000000000000ull + i * 0x1000;
@@ -172,7 +173,7 @@ static void test_access(void **)
 	not_done(PAGE_GPA + PAGE_SIZE + 0x30, false);     /* nobody's */
 	not_done(PAGE_GPA + 2 * PAGE_SIZE + 0x30, false); /* a device that does not take 4 bytes */
 	vcpu.regs.gpr[GPR_RSI] += 2;
-	not_done(PAGE_GPA + 0x32, false);                 /* not aligned */
+	not_done(PAGE_GPA + 0x32, false); /* not aligned */
 }
 
 static void test_changed(void **state)
@@ -204,9 +205,12 @@ static void test_changed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_read, setup), cmocka_unit_test_setup(test_write, setup),
-		cmocka_unit_test_setup(test_instructions, setup), cmocka_unit_test_setup(test_access, setup),
-		cmocka_unit_test_setup(test_register, setup), cmocka_unit_test_setup(test_changed, setup),
+		cmocka_unit_test_setup(test_read, setup),
+		cmocka_unit_test_setup(test_write, setup),
+		cmocka_unit_test_setup(test_instructions, setup),
+		cmocka_unit_test_setup(test_access, setup),
+		cmocka_unit_test_setup(test_register, setup),
+		cmocka_unit_test_setup(test_changed, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,9 @@ static void test_debian(void **)
 	static const struct {
 		const char *word;
 		unsigned without;
-	} rows[] = { { "nox2apic", LINUX_BUILT_NO_X2APIC }, { "no-kvmclock", BOTH }, { "loglevel", LINUX_BUILT_UNKNOWN } };
+	} rows[] = { { "nox2apic", LINUX_BUILT_NO_X2APIC },
+		     { "no-kvmclock", BOTH },
+		     { "loglevel", LINUX_BUILT_UNKNOWN } };
 	u64 size;
 	u8 *data = read_kernel("vmlinuz", &size);
 
@@ -77,14 +79,15 @@ static void test_debian(void **)
 /* An image with one segment of `n` bytes at SEGMENT, with this text at its end: as a heap copy that ends there. */
 static unsigned small(const char *text, size_t len)
 {
-	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 62, 0 };
+	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0,  0,
+				    0,    0,   0,   0,   0, 0, 2, 0, 62, 0 };
 	u8 *file = calloc(1, SIZE);
 	u16 filesz = SIZE - SEGMENT;
 	unsigned without;
 
 	memcpy(file, start, sizeof(start));
 	file[24 + 2] = 0x10; /* e_entry */
-	file[32] = 64;       /* e_phoff */
+	file[32] = 64; /* e_phoff */
 	file[54] = 56;
 	file[56] = 1;
 	file[64] = 1;
@@ -138,7 +141,9 @@ static void test_no_clock(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_debian), cmocka_unit_test(test_small), cmocka_unit_test(test_no_clock),
+		cmocka_unit_test(test_debian),
+		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_no_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

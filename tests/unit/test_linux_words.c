@@ -36,17 +36,21 @@ static void test_words(void **)
 		{ "quiet\tnopv=1", "cmdline has nopv", "cmdline has nopv" },
 		{ "\"nopv\"", "cmdline has nopv", "cmdline has nopv" },
 		{ "nox2apic no-kvmclock", "cmdline has no-kvmclock", "cmdline has nox2apic" },
-		{ "nopvspin no-kvmclock-vsyscall no-kvmapf x2apic_phys xnopv nopvx no-kvm-clock no-kvm nop nox2", NULL, NULL },
+		{ "nopvspin no-kvmclock-vsyscall no-kvmapf x2apic_phys xnopv nopvx no-kvm-clock no-kvm nop nox2",
+		  NULL, NULL },
 		{ "a=nopv b=\"c nopv d\" e=\"nox2apic", NULL, NULL },
 		{ "a=\"b c\" nox2apic", NULL, "cmdline has nox2apic" },
 		{ "init=/bin/sh -- nopv nox2apic", NULL, NULL },
 		{ "--x nox2apic", NULL, "cmdline has nox2apic" },
 		{ "clearcpuid=smap,x2apic,avx", NULL, "cmdline has clearcpuid=x2apic" },
 		{ "clearcpuid=\"149\"", NULL, "cmdline has clearcpuid=149 (x2apic)" },
-		{ "clearcpuid=1,159", "cmdline has clearcpuid=159 (hypervisor)", "cmdline has clearcpuid=159 (hypervisor)" },
-		{ "clearcpuid=hypervisor", "cmdline has clearcpuid=hypervisor", "cmdline has clearcpuid=hypervisor" },
+		{ "clearcpuid=1,159", "cmdline has clearcpuid=159 (hypervisor)",
+		  "cmdline has clearcpuid=159 (hypervisor)" },
+		{ "clearcpuid=hypervisor", "cmdline has clearcpuid=hypervisor",
+		  "cmdline has clearcpuid=hypervisor" },
 		{ "clearcpuid=1490,x2apics clearcpuid clearcpuid=", NULL, NULL },
-		{ "ro\nmodule = a quiet\nmodule = b rw nopv", "cmdline has nopv", "cmdline has nopv" },
+		{ "ro\nmodule = a quiet\nmodule = b rw nopv", "cmdline has nopv",
+		  "cmdline has nopv" },
 		{ "ro -- 1\nmodule = a nopv", NULL, NULL },
 		{ "ro\nmodule = a -- \nmodule = b nopv", NULL, NULL },
 	};
@@ -58,7 +62,8 @@ static void test_words(void **)
 		snprintf(text, sizeof(text), REQUIRED "cmdline = %s\n", cases[i].text);
 		assert_int_equal(parse(text), 0);
 		for (unsigned k = 0; k < ARRAY_SIZE(wanted); k++) {
-			const char *why = vm_config_linux(&config, k ? LINUX_NO_X2APIC : LINUX_NO_CLOCK);
+			const char *why =
+				vm_config_linux(&config, k ? LINUX_NO_X2APIC : LINUX_NO_CLOCK);
 
 			if (wanted[k])
 				assert_non_null(why);

@@ -55,10 +55,23 @@ static const char *judge(unsigned i, size_t n)
 static void make_bzimage(u32 cmdline_size)
 {
 	*(struct linux_setup_header *)(file + 0x1f1) = (struct linux_setup_header){
-		.setup_sects = 2, .syssize = 4096 / 16, .boot_flag = 0xaa55, .jump_opcode = 0xeb, .jump_offset = 0x6a,
-		.header = 0x53726448, .version = 0x20f, .loadflags = 1, .initrd_addr_max = 0x7fffffff,
-		.kernel_alignment = 0x200000, .relocatable_kernel = 1, .xloadflags = 3, .cmdline_size = cmdline_size,
-		.payload_offset = 0x300, .payload_length = 0x800, .pref_address = 0x1000000, .init_size = 0x100000,
+		.setup_sects = 2,
+		.syssize = 4096 / 16,
+		.boot_flag = 0xaa55,
+		.jump_opcode = 0xeb,
+		.jump_offset = 0x6a,
+		.header = 0x53726448,
+		.version = 0x20f,
+		.loadflags = 1,
+		.initrd_addr_max = 0x7fffffff,
+		.kernel_alignment = 0x200000,
+		.relocatable_kernel = 1,
+		.xloadflags = 3,
+		.cmdline_size = cmdline_size,
+		.payload_offset = 0x300,
+		.payload_length = 0x800,
+		.pref_address = 0x1000000,
+		.init_size = 0x100000,
 	};
 }
 
@@ -66,7 +79,8 @@ static void test_bzimage(void **)
 {
 	make_bzimage(2047);
 	assert_string_equal(judge(0, SIZE), "");
-	assert_string_equal(judge(0, 4096), "f:1: kernel = k: truncated: shorter than its header says" GIVE);
+	assert_string_equal(judge(0, 4096),
+			    "f:1: kernel = k: truncated: shorter than its header says" GIVE);
 	file[0x1f1 + offsetof(struct linux_setup_header, xloadflags)] = 0;
 	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: not a 64-bit kernel" GIVE);
 }
@@ -100,18 +114,27 @@ static void test_cmdline(void **)
 static void test_timers(void **)
 {
 	static const char *const words[][2] = {
-		{ "nolapic", "nolapic" }, { "disableapic", "disableapic" }, { "nolapic_timer", "nolapic_timer" },
-		{ "nolapic-timer", "nolapic_timer" }, { "noapictimer", "noapictimer" }, { "acpi=off", "acpi=off" },
+		{ "nolapic", "nolapic" },
+		{ "disableapic", "disableapic" },
+		{ "nolapic_timer", "nolapic_timer" },
+		{ "nolapic-timer", "nolapic_timer" },
+		{ "noapictimer", "noapictimer" },
+		{ "acpi=off", "acpi=off" },
 	};
-	const u32 multiboot[] = { 0x1badb002, 0x10000, -(0x1badb002 + 0x10000), 0x100000, 0x100000, 0, 0, 0x100010 };
+	const u32 multiboot[] = { 0x1badb002, 0x10000,  -(0x1badb002 + 0x10000),
+				  0x100000,   0x100000, 0,
+				  0,          0x100010 };
 	char text[200];
 
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
 		memset(file, 0, sizeof(file));
 		make_bzimage(2047);
-		snprintf(text, sizeof(text), "kernel = k\nmemory = 64M\ncmdline = ro %s quiet\n", words[i][0]);
+		snprintf(text, sizeof(text), "kernel = k\nmemory = 64M\ncmdline = ro %s quiet\n",
+			 words[i][0]);
 		parse(text);
-		snprintf(text, sizeof(text), "f:3: cmdline has %s: Linux has no other timer here: leave it out", words[i][1]);
+		snprintf(text, sizeof(text),
+			 "f:3: cmdline has %s: Linux has no other timer here: leave it out",
+			 words[i][1]);
 		assert_string_equal(judge(0, SIZE), text);
 		memset(file, 0, sizeof(file));
 		memcpy(file, multiboot, sizeof(multiboot));
@@ -125,13 +148,14 @@ static void test_timers(void **)
 
 static void test_elf(void **)
 {
-	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 62, 0 };
+	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0,  0,
+				    0,    0,   0,   0,   0, 0, 2, 0, 62, 0 };
 
 	memcpy(file, start, sizeof(start));
 	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: not an executable ELF file" GIVE);
 	/* Its program headers: one of 0x100 bytes at 1 MiB. */
 	file[24 + 2] = 0x10; /* e_entry */
-	file[32] = 64;       /* e_phoff */
+	file[32] = 64; /* e_phoff */
 	file[54] = 56;
 	file[56] = 1;
 	file[64] = 1;
@@ -144,13 +168,16 @@ static void test_elf(void **)
 	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: a program for RISC-V" GIVE);
 	/* The same number in what is no ELF file. */
 	file[0] = 0;
-	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: not a Linux kernel image, or truncated" GIVE);
-	assert_string_equal(judge(0, 0), "f:1: kernel = k: not a Linux kernel image, or truncated" GIVE);
+	assert_string_equal(judge(0, SIZE),
+			    "f:1: kernel = k: not a Linux kernel image, or truncated" GIVE);
+	assert_string_equal(judge(0, 0),
+			    "f:1: kernel = k: not a Linux kernel image, or truncated" GIVE);
 }
 
 static void test_32_bits(void **)
 {
-	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3, 0 };
+	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0,
+				    0,    0,   0,   0,   0, 0, 2, 0, 3, 0 };
 
 	memcpy(file, start, sizeof(start));
 	file[24 + 2] = 0x10;
@@ -165,16 +192,22 @@ static void test_32_bits(void **)
 
 static void test_multiboot(void **)
 {
-	const u32 header[] = { 0x1badb002, 0x10000, -(0x1badb002 + 0x10000), 0x100000, 0x100000, 0, 0, 0x100010 };
-	const u32 video[] = { 0x1badb002, 0x10004, -(0x1badb002 + 0x10004), 0x100000, 0x100000, 0, 0, 0x100010 };
+	const u32 header[] = { 0x1badb002, 0x10000, -(0x1badb002 + 0x10000), 0x100000, 0x100000, 0,
+			       0,          0x100010 };
+	const u32 video[] = { 0x1badb002, 0x10004, -(0x1badb002 + 0x10004), 0x100000, 0x100000, 0,
+			      0,          0x100010 };
 
 	memcpy(file, header, sizeof(header));
-	assert_string_equal(judge(0, SIZE), "f:2: initrd = i: kernel k is no Linux kernel and takes none: name what it wants by "
-					    "module =");
+	assert_string_equal(
+		judge(0, SIZE),
+		"f:2: initrd = i: kernel k is no Linux kernel and takes none: name what it wants by "
+		"module =");
 	parse("kernel = k\nmemory = 64M\n");
 	assert_string_equal(judge(0, SIZE), "");
 	memcpy(file, video, sizeof(video));
-	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: its multiboot header demands a video mode, which a VM does not have");
+	assert_string_equal(
+		judge(0, SIZE),
+		"f:1: kernel = k: its multiboot header demands a video mode, which a VM does not have");
 }
 
 static void test_others(void **)
@@ -185,7 +218,10 @@ static void test_others(void **)
 		const char *is;
 	} other[] = {
 		{ 0, "\x1f\x8b\x08", "compressed: gunzip it" },
-		{ 0, "\xfd" "7zXZ", "compressed: unxz it" },
+		{ 0,
+		  "\xfd"
+		  "7zXZ",
+		  "compressed: unxz it" },
 		{ 0, "\x28\xb5\x2f\xfd", "compressed: unzstd it" },
 		{ 0x38, "ARMd", "a kernel for ARM64" },
 		{ 0x38, "RSC\x05", "a kernel for RISC-V" },
@@ -210,7 +246,9 @@ static void test_others(void **)
 /* An initrd may be anything, compressed by what the guest knows; only nothing is wrong. A module of Linux is one, too. */
 static void test_initrd(void **)
 {
-	const u32 multiboot[] = { 0x1badb002, 0x10000, -(0x1badb002 + 0x10000), 0x100000, 0x100000, 0, 0, 0x100010 };
+	const u32 multiboot[] = { 0x1badb002, 0x10000,  -(0x1badb002 + 0x10000),
+				  0x100000,   0x100000, 0,
+				  0,          0x100010 };
 
 	assert_string_equal(judge(1, 100), "");
 	assert_string_equal(judge(1, 0), "f:2: initrd = i: the file is empty");
@@ -238,8 +276,11 @@ static void test_disk(void **)
 	for (unsigned i = 2; i <= 3; i++) {
 		char text[200];
 
-		snprintf(text, sizeof(text), "f:%u: disk = %c: a qcow2 image, whose sectors are not the disk's: qemu-img convert "
-			 "-O raw makes it one that can be used", i == 2 ? 4 : 6, i == 2 ? 'd' : 'e');
+		snprintf(
+			text, sizeof(text),
+			"f:%u: disk = %c: a qcow2 image, whose sectors are not the disk's: qemu-img convert "
+			"-O raw makes it one that can be used",
+			i == 2 ? 4 : 6, i == 2 ? 'd' : 'e');
 		assert_string_equal(judge(i, 4), text);
 		assert_string_equal(judge(i, 3), "");
 	}
@@ -251,11 +292,15 @@ static void test_disk(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_bzimage, setup), cmocka_unit_test_setup(test_cmdline, setup),
+		cmocka_unit_test_setup(test_bzimage, setup),
+		cmocka_unit_test_setup(test_cmdline, setup),
 		cmocka_unit_test_setup(test_timers, setup),
-		cmocka_unit_test_setup(test_elf, setup), cmocka_unit_test_setup(test_32_bits, setup),
-		cmocka_unit_test_setup(test_multiboot, setup), cmocka_unit_test_setup(test_others, setup),
-		cmocka_unit_test_setup(test_initrd, setup), cmocka_unit_test_setup(test_disk, setup),
+		cmocka_unit_test_setup(test_elf, setup),
+		cmocka_unit_test_setup(test_32_bits, setup),
+		cmocka_unit_test_setup(test_multiboot, setup),
+		cmocka_unit_test_setup(test_others, setup),
+		cmocka_unit_test_setup(test_initrd, setup),
+		cmocka_unit_test_setup(test_disk, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,9 @@ static void set_desc_table(struct vcpu *, bool idt, const struct desc_table *in)
 }
 
 static const struct hvm_ops recorder = {
-	.set = set_reg, .set_segment = set_segment, .set_desc_table = set_desc_table,
+	.set = set_reg,
+	.set_segment = set_segment,
+	.set_desc_table = set_desc_table,
 };
 const struct hvm_ops *hvm = &recorder;
 struct hvm_caps hvm_caps;
@@ -66,7 +68,9 @@ static int setup(void **)
 	fake_host_reset();
 	for (unsigned i = 0; i < sizeof(initrd_bytes); i++)
 		initrd_bytes[i] = (u8)(i * 7);
-	initrd = (struct host_module){ .name = "initrd", .args = "", .data = initrd_bytes, .size = sizeof(initrd_bytes) };
+	initrd = (struct host_module){
+		.name = "initrd", .args = "", .data = initrd_bytes, .size = sizeof(initrd_bytes)
+	};
 	kernel = (struct host_module){ .name = "vmlinuz", .args = "" };
 	return 0;
 }
@@ -159,7 +163,8 @@ static void check_handover(const char *cmdline)
 		acpi |= e.type == 3 && e.addr <= vm->rsdp.v && e.addr + e.size > vm->rsdp.v;
 		low |= e.type == 1 && e.addr == 0;
 		/* Nothing usable where the tables are, nor where a PC has its ROMs. */
-		assert_true(e.type != 1 || e.addr + e.size <= GUEST_ACPI_BASE || e.addr >= 0x100000);
+		assert_true(e.type != 1 || e.addr + e.size <= GUEST_ACPI_BASE ||
+			    e.addr >= 0x100000);
 	}
 	assert_true(acpi);
 	assert_true(low);
@@ -190,7 +195,8 @@ static void check_entry_state(void)
 	assert_int_equal(u64_at(gdtr.base + 0x18), 0x00cf93000000ffff);
 	/* Identity: walk the tables for addresses in each GiB. */
 	for (u64 va = 0; va < GIB(4); va += 0x0fe00000) {
-		u64 pml4e = u64_at(reg[HVM_CR3]), pdpte = u64_at((pml4e & PTE_ADDR) + (va >> 30) * 8);
+		u64 pml4e = u64_at(reg[HVM_CR3]),
+		    pdpte = u64_at((pml4e & PTE_ADDR) + (va >> 30) * 8);
 		u64 pde = u64_at((pdpte & PTE_ADDR) + (va >> 21 & 511) * 8);
 
 		assert_int_equal(pml4e & 3, 3);
@@ -214,7 +220,8 @@ static void test_debian_bzimage(void **)
 	h = (const struct linux_setup_header *)((const u8 *)kernel.data + 0x1f1);
 	offset = (h->setup_sects + 1) * 512u;
 	assert_int_equal(vm->entry_rip, 0x1000200);
-	assert_memory_equal(guest_ptr(vm, gpa(0x1000000), h->syssize * 16), (const u8 *)kernel.data + offset, h->syssize * 16);
+	assert_memory_equal(guest_ptr(vm, gpa(0x1000000), h->syssize * 16),
+			    (const u8 *)kernel.data + offset, h->syssize * 16);
 	assert_int_equal(boot_params()->hdr.header, 0x53726448);
 	assert_int_equal(boot_params()->hdr.init_size, h->init_size);
 	assert_int_equal(boot_params()->hdr.version, h->version);
@@ -226,7 +233,8 @@ static void test_debian_bzimage(void **)
 /* Archives go before the initrd, at multiples of 4, and their words behind the command line. */
 static void test_archives(void **)
 {
-	static struct vm_config config = { .nr_modules = 2, .module = { { .args = "rdinit=/x" }, { .args = "" } } };
+	static struct vm_config config = { .nr_modules = 2,
+					   .module = { { .args = "rdinit=/x" }, { .args = "" } } };
 	const struct host_module one = { .name = "a", .args = "", .data = "first", .size = 5 };
 	const struct host_module two = { .name = "b", .args = "", .data = "second", .size = 6 };
 	const struct host_module *const both[] = { &one, &two };
@@ -295,9 +303,20 @@ static struct linux_setup_header *make_bzimage(void)
 	struct linux_setup_header *h = (void *)(data + 0x1f1);
 
 	*h = (struct linux_setup_header){
-		.setup_sects = 1, .syssize = 256, .boot_flag = 0xaa55, .jump_offset = 0x6a, .header = 0x53726448,
-		.version = 0x20f, .loadflags = 1, .initrd_addr_max = 0x7fffffff, .kernel_alignment = 0x200000,
-		.relocatable_kernel = 1, .xloadflags = 1, .cmdline_size = 2047, .pref_address = 0x1000000, .init_size = 0x4000,
+		.setup_sects = 1,
+		.syssize = 256,
+		.boot_flag = 0xaa55,
+		.jump_offset = 0x6a,
+		.header = 0x53726448,
+		.version = 0x20f,
+		.loadflags = 1,
+		.initrd_addr_max = 0x7fffffff,
+		.kernel_alignment = 0x200000,
+		.relocatable_kernel = 1,
+		.xloadflags = 1,
+		.cmdline_size = 2047,
+		.pref_address = 0x1000000,
+		.init_size = 0x4000,
 	};
 	kernel.data = data;
 	kernel.size = 1024 + 4096;
@@ -342,7 +361,9 @@ static void test_tsc_rate(void **)
 	initrd.size = 5000;
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
 	check_handover("tsc=reliable tsc_early_khz=2250001 quiet");
-	assert_string_equal(fake_host.log, "vm0: kernel vmlinuz: pvclock = no: it is told the rate of its TSC, 2250001 kHz\n");
+	assert_string_equal(
+		fake_host.log,
+		"vm0: kernel vmlinuz: pvclock = no: it is told the rate of its TSC, 2250001 kHz\n");
 	config.no_pvclock = false;
 	fake_host.log[0] = 0;
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
@@ -355,7 +376,9 @@ static void test_tsc_rate(void **)
 	assert_true(vm->told_rate && vm->is_linux);
 	memset(line, 'a', sizeof(line) - 1);
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, line), -E2BIG);
-	assert_non_null(strstr(fake_host.log, "has 2082 characters, kernel vmlinuz takes at most 2047: shorten it\n"));
+	assert_non_null(
+		strstr(fake_host.log,
+		       "has 2082 characters, kernel vmlinuz takes at most 2047: shorten it\n"));
 	monitor_slots[0].without = LINUX_NO_X2APIC;
 	fake_host.log[0] = 0;
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
@@ -367,7 +390,9 @@ static void test_tsc_rate(void **)
 	snprintf(config.cmdline, sizeof(config.cmdline), "nopv");
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "nopv"), 0);
 	check_handover("tsc_early_khz=2250001 nopv");
-	assert_string_equal(fake_host.log, "vm0: kernel vmlinuz: cmdline has nopv: it is told the rate of its TSC, 2250001 kHz\n");
+	assert_string_equal(
+		fake_host.log,
+		"vm0: kernel vmlinuz: cmdline has nopv: it is told the rate of its TSC, 2250001 kHz\n");
 	fake_host.tsc_stable = true;
 	vm->config = before;
 }
@@ -437,11 +462,24 @@ static void test_hostile_elf(void **)
 		u16 shentsize;
 		u16 shnum;
 		u16 shstrndx;
-		struct { u32 type; u32 flags; u64 offset; u64 vaddr; u64 paddr; u64 filesz; u64 memsz; u64 align; } p;
+		struct {
+			u32 type;
+			u32 flags;
+			u64 offset;
+			u64 vaddr;
+			u64 paddr;
+			u64 filesz;
+			u64 memsz;
+			u64 align;
+		} p;
 	} *e = calloc(1, sizeof(*e));
-	static const struct { u64 paddr; u64 memsz; } bad[] = {
-		{ 0x2000, 0x1000 }, { 0xfffff, 0x1000 }, { MIB(64) - 0x800, 0x1000 }, { MIB(64), 0x1000 },
-		{ 0xfee00000, 0x1000 }, { ~0ull - 0x2000, 0x1000 }, { MIB(16), MIB(1024) }, { MIB(16), 1ull << 62 },
+	static const struct {
+		u64 paddr;
+		u64 memsz;
+	} bad[] = {
+		{ 0x2000, 0x1000 },     { 0xfffff, 0x1000 },     { MIB(64) - 0x800, 0x1000 },
+		{ MIB(64), 0x1000 },    { 0xfee00000, 0x1000 },  { ~0ull - 0x2000, 0x1000 },
+		{ MIB(16), MIB(1024) }, { MIB(16), 1ull << 62 },
 	};
 
 	new_vm(MIB(64));

@@ -87,7 +87,8 @@ static void test_lines(void **)
 	assert_null(strstr(last(~0u), "are left"));
 	/* That line is the new boot's, which the one after it finds. */
 	boot();
-	assert_non_null(strstr(last(1), "lines of the boot before this one are left: log before shows them|"));
+	assert_non_null(strstr(
+		last(1), "lines of the boot before this one are left: log before shows them|"));
 	/* Lines of before there was a place for them are there, too. */
 	assert_non_null(strstr(last(~0u), "margay: one|"));
 	/* Switched off. */
@@ -130,7 +131,8 @@ static void test_full(void **)
 	for (unsigned i = 0; i < 10000; i++)
 		host_log("a line of the log, number %05u", i);
 	boot();
-	assert_string_equal(last(2), "a line of the log, number 09998|a line of the log, number 09999|");
+	assert_string_equal(last(2),
+			    "a line of the log, number 09998|a line of the log, number 09999|");
 	last(~0u);
 	for (const char *p = said; *p; p++)
 		n += *p == '|';
@@ -147,7 +149,8 @@ static void test_changed(void **)
 	for (unsigned i = 0; i < 3000; i++)
 		host_log("line %u", i);
 	good = *k;
-	for (size_t at = 0; at < offsetof(struct kept, sum) + sizeof(k->sum); at += at < PRINTK_RING - 61 ? 61 : 1) {
+	for (size_t at = 0; at < offsetof(struct kept, sum) + sizeof(k->sum);
+	     at += at < PRINTK_RING - 61 ? 61 : 1) {
 		*k = good;
 		((u8 *)k)[at] ^= 1u << at % 8;
 		assert_false(valid(k));
@@ -208,10 +211,12 @@ static void test_hostile(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_lines, reset), cmocka_unit_test_setup(test_quiet, reset),
+		cmocka_unit_test_setup(test_lines, reset),
+		cmocka_unit_test_setup(test_quiet, reset),
 		cmocka_unit_test_setup(test_flushed, reset),
 		cmocka_unit_test_setup(test_full, reset),
-		cmocka_unit_test_setup(test_changed, reset), cmocka_unit_test_setup(test_hostile, reset),
+		cmocka_unit_test_setup(test_changed, reset),
+		cmocka_unit_test_setup(test_hostile, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

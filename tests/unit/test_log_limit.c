@@ -142,7 +142,8 @@ int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup(fn, setup)
 	const struct CMUnitTest tests[] = {
-		TEST(test_burst), TEST(test_flood), TEST(test_one), TEST(test_long), TEST(test_at_once),
+		TEST(test_burst), TEST(test_flood),   TEST(test_one),
+		TEST(test_long),  TEST(test_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

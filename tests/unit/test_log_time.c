@@ -94,7 +94,8 @@ static void test_wall(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_stamp), cmocka_unit_test(test_wall) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_stamp),
+					    cmocka_unit_test(test_wall) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,13 +55,9 @@ void monitor_vm_ended(struct vm *which)
 	ended++;
 }
 
-void host_log_limited(struct log_limit *, const char *, const char *, ...)
-{
-}
+void host_log_limited(struct log_limit *, const char *, const char *, ...) { }
 
-void host_log(const char *, ...)
-{
-}
+void host_log(const char *, ...) { }
 
 bool vm_end(struct vm *, enum vm_end)
 {
@@ -79,7 +75,11 @@ void host_console_remove(struct host_console *con)
 
 static int reset(void **)
 {
-	vm = (struct vm){ .nr_vcpus = 2, .vcpus = by_id, .live_vcpus = 2, .started = true, .end = VM_END_STOPPED };
+	vm = (struct vm){ .nr_vcpus = 2,
+			  .vcpus = by_id,
+			  .live_vcpus = 2,
+			  .started = true,
+			  .end = VM_END_STOPPED };
 	for (unsigned i = 0; i < 2; i++)
 		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .cpu = i, .live = true };
 	now = 1;
@@ -120,7 +120,8 @@ static void test_console(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_deaf, reset), cmocka_unit_test_setup(test_not_begun, reset),
+		cmocka_unit_test_setup(test_deaf, reset),
+		cmocka_unit_test_setup(test_not_begun, reset),
 		cmocka_unit_test_setup(test_console, reset),
 	};
 

@@ -29,7 +29,8 @@ extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 #define CODE 0x6000u
 #define DATA 0x8000u
 #define GVA 0x345000u /* of the code; the data is on the page behind it */
-#define LOST_LINE "vm0: memory that the hypervisor uses for it is lost, at GPA %#x: the machine checks before\n"
+#define LOST_LINE \
+	"vm0: memory that the hypervisor uses for it is lost, at GPA %#x: the machine checks before\n"
 
 static struct vm *vm;
 static struct vcpu *vcpu;
@@ -45,16 +46,16 @@ static void get_context(struct vcpu *, struct hvm_context *c)
 	*c = context;
 }
 
-static void set_register(struct vcpu *, enum hvm_reg, u64)
-{
-}
+static void set_register(struct vcpu *, enum hvm_reg, u64) { }
 
 static void get_segment(struct vcpu *, enum seg, struct segment *s)
 {
 	*s = (struct segment){ 0 };
 }
 
-static const struct hvm_ops ops = { .get = no_register, .set = set_register, .get_context = get_context,
+static const struct hvm_ops ops = { .get = no_register,
+				    .set = set_register,
+				    .get_context = get_context,
 				    .get_segment = get_segment };
 const struct hvm_ops *hvm = &ops;
 const struct debugger *debugger;
@@ -93,8 +94,11 @@ static int setup(void **)
 	vm = fake_vm_create(MIB(2));
 	vcpu = vm->vcpus[0];
 	vm_parts(vm)->cpuid.phys_bits = 40;
-	context = (struct hvm_context){ .cr0 = CR0_PG | CR0_PE | CR0_WP, .cr3 = 0x1000, .cr4 = CR4_PAE,
-					.efer = EFER_LME | EFER_LMA, .cs_attr = SEG_ATTR_L };
+	context = (struct hvm_context){ .cr0 = CR0_PG | CR0_PE | CR0_WP,
+					.cr3 = 0x1000,
+					.cr4 = CR4_PAE,
+					.efer = EFER_LME | EFER_LMA,
+					.cs_attr = SEG_ATTR_L };
 	put(0x1000, 0x2000 | PTE_P | PTE_W);
 	put(0x2000, 0x3000 | PTE_P | PTE_W);
 	put(0x3000 + (GVA >> 21) * 8, 0x4000 | PTE_P | PTE_W);
@@ -394,17 +398,20 @@ static void test_used_meanwhile(void **)
 			fake_host.lost_in = ++n;
 			mend_memory();
 			value = 0;
-			err = way == 0 ? emulate_mem_read(vcpu, GVA + PAGE_SIZE, 4, &value) :
-			      way == 1 ? emulate_mem_write(vcpu, GVA + PAGE_SIZE, 8, value) :
-			      way != 3 ? emulate_mem_read(vcpu, GVA + PAGE_SIZE - 2, 4, &value) :
-					 emulate_mem_read_bytes(vcpu, GVA + PAGE_SIZE, sizeof(bytes), bytes);
+			err = way == 0   ? emulate_mem_read(vcpu, GVA + PAGE_SIZE, 4, &value)
+			      : way == 1 ? emulate_mem_write(vcpu, GVA + PAGE_SIZE, 8, value)
+			      : way != 3 ? emulate_mem_read(vcpu, GVA + PAGE_SIZE - 2, 4, &value)
+					 : emulate_mem_read_bytes(vcpu, GVA + PAGE_SIZE,
+								  sizeof(bytes), bytes);
 			if (fake_host.lost_in)
 				break;
 			if (err)
-				assert_true(err == -EAGAIN && used == 1 && used_at >> 12 == page >> 12);
+				assert_true(err == -EAGAIN && used == 1 &&
+					    used_at >> 12 == page >> 12);
 			else
 				assert_int_equal(used, 0);
-			assert_true(err || way == 1 || way == 3 || value != insn_truncate(~0ull, 4));
+			assert_true(err || way == 1 || way == 3 ||
+				    value != insn_truncate(~0ull, 4));
 			fake_host.nr_lost = 0;
 		} while (true);
 		assert_in_range(n, 4, 100);

@@ -22,7 +22,9 @@ static struct cpu this;
 static u64 tsc;
 static struct cpuid_regs leaf_1, leaf_7;
 #define cpuid(leaf, subleaf, r) \
-	(*(r) = (leaf) == 0x80000000 ? (struct cpuid_regs){ .eax = 0x80000008 } : (leaf) == 1 ? leaf_1 : leaf_7)
+	(*(r) = (leaf) == 0x80000000 ? (struct cpuid_regs){ .eax = 0x80000008 } \
+		: (leaf) == 1        ? leaf_1 \
+				     : leaf_7)
 #define this_cpu() (&this)
 #define rdtsc() tsc
 #include "kernel/mce.c"
@@ -31,7 +33,15 @@ static struct cpuid_regs leaf_1, leaf_7;
 #define BANKS 4
 enum { FIRST = 0x400, SMCA = 0xc0002000 };
 
-static struct bank_regs { u64 ctl; u64 status; u64 address; u64 misc; u64 config; u64 destat; u64 deaddr; } bank[BANKS];
+static struct bank_regs {
+	u64 ctl;
+	u64 status;
+	u64 address;
+	u64 misc;
+	u64 config;
+	u64 destat;
+	u64 deaddr;
+} bank[BANKS];
 static u64 mcg_cap, mcg_status, mcg_ctl, mcg_ext, feature_control;
 static char lines[1000];
 static unsigned ended;
@@ -43,7 +53,8 @@ static unsigned firmware_asked;
 static u64 *msr_of(u32 msr)
 {
 	bool smca = leaf_7.ebx & 8;
-	u32 first = smca ? SMCA : FIRST, step = smca ? 16 : 4, n = (msr - first) / step, reg = (msr - first) % step;
+	u32 first = smca ? SMCA : FIRST, step = smca ? 16 : 4, n = (msr - first) / step,
+	    reg = (msr - first) % step;
 	u64 *const general[] = { &mcg_cap, &mcg_status, &mcg_ctl };
 
 	if (msr >= 0x179 && msr <= 0x17b)
@@ -55,8 +66,14 @@ static u64 *msr_of(u32 msr)
 		return &mcg_ext;
 	/* There are more than MCG_CAP counts, and nobody looks at them. */
 	assert_true(msr >= first && n < (mcg_cap & 0xff));
-	return reg == 0 ? &bank[n].ctl : reg == 1 ? &bank[n].status : reg == 2 ? &bank[n].address : reg == 3 ? &bank[n].misc :
-	       smca && reg == 4 ? &bank[n].config : smca && reg == 8 ? &bank[n].destat : smca && reg == 9 ? &bank[n].deaddr : NULL;
+	return reg == 0           ? &bank[n].ctl
+	       : reg == 1         ? &bank[n].status
+	       : reg == 2         ? &bank[n].address
+	       : reg == 3         ? &bank[n].misc
+	       : smca && reg == 4 ? &bank[n].config
+	       : smca && reg == 8 ? &bank[n].destat
+	       : smca && reg == 9 ? &bank[n].deaddr
+				  : NULL;
 }
 
 int host_rdmsr(u32 msr, u64 *value)
@@ -72,7 +89,8 @@ int host_wrmsr(u32 msr, u64 value)
 	u64 *at = msr_of(msr);
 
 	/* Locked; and LMCE before firmware, or we, have said so for good (16.3.1.5). */
-	if ((at == &feature_control && feature_control & 1) || (at == &mcg_ext && (feature_control & 0x100001) != 0x100001))
+	if ((at == &feature_control && feature_control & 1) ||
+	    (at == &mcg_ext && (feature_control & 0x100001) != 0x100001))
 		fail_msg("#GP: WRMSR %#x", msr);
 	/* What is neither 0 nor a bank's control faults. */
 	assert_true(!value || (at != &bank[0].status && at != &mcg_status));
@@ -189,13 +207,19 @@ static void test_judge(void **)
 		enum mce_verdict taken;
 		enum mce_verdict looked;
 	} table[] = {
-		{ &ser, 0, MCE_NONE, MCE_NONE }, { &ser, ~VAL, MCE_NONE, MCE_NONE },
-		{ &old, VAL, MCE_CORRECTED, MCE_CORRECTED }, { &ser, VAL | OVER, MCE_CORRECTED, MCE_CORRECTED },
-		{ &ser, VAL | S | AR, MCE_CORRECTED, MCE_CORRECTED }, { &ser, VAL | DEFERRED, MCE_CORRECTED, MCE_CORRECTED },
-		{ &old, VAL | UC, MCE_FATAL, MCE_NONE }, { &old, VAL | UC | S | AR | WHERE, MCE_FATAL, MCE_NONE },
-		{ &ser, VAL | UC | PCC, MCE_FATAL, MCE_NONE }, { &ser, VAL | UC | PCC | S | AR | WHERE, MCE_FATAL, MCE_NONE },
+		{ &ser, 0, MCE_NONE, MCE_NONE },
+		{ &ser, ~VAL, MCE_NONE, MCE_NONE },
+		{ &old, VAL, MCE_CORRECTED, MCE_CORRECTED },
+		{ &ser, VAL | OVER, MCE_CORRECTED, MCE_CORRECTED },
+		{ &ser, VAL | S | AR, MCE_CORRECTED, MCE_CORRECTED },
+		{ &ser, VAL | DEFERRED, MCE_CORRECTED, MCE_CORRECTED },
+		{ &old, VAL | UC, MCE_FATAL, MCE_NONE },
+		{ &old, VAL | UC | S | AR | WHERE, MCE_FATAL, MCE_NONE },
+		{ &ser, VAL | UC | PCC, MCE_FATAL, MCE_NONE },
+		{ &ser, VAL | UC | PCC | S | AR | WHERE, MCE_FATAL, MCE_NONE },
 		/* Intel: no action required, optional, required. */
-		{ &ser, VAL | UC, MCE_LOST, MCE_LOST }, { &ser, VAL | UC | S | OVER, MCE_LOST, MCE_LOST },
+		{ &ser, VAL | UC, MCE_LOST, MCE_LOST },
+		{ &ser, VAL | UC | S | OVER, MCE_LOST, MCE_LOST },
 		{ &ser, VAL | UC | AR | WHERE, MCE_LOST, MCE_LOST },
 		{ &ser, VAL | UC | S | AR | WHERE, MCE_USED, MCE_NONE },
 		{ &ser, VAL | UC | S | AR | WHERE | OVER, MCE_FATAL, MCE_NONE },
@@ -205,17 +229,23 @@ static void test_judge(void **)
 		{ &ser, VAL | UC | S | AR | ADDRV | OVER | 0x134, MCE_FATAL, MCE_NONE },
 		{ &ser, VAL | UC | S | AR | WHERE | OVER | PCC | 0x134, MCE_FATAL, MCE_NONE },
 		{ &ser, VAL | UC | S | AR | WHERE | 0x134, MCE_USED, MCE_NONE },
-		{ &ser, VAL | UC | S | AR | ADDRV, MCE_FATAL, MCE_NONE }, { &ser, VAL | UC | S | AR | MISCV, MCE_FATAL, MCE_NONE },
-		{ &amd, VAL | DEFERRED, MCE_LOST, MCE_LOST }, { &amd, VAL | UC, MCE_USED, MCE_NONE },
-		{ &amd, VAL | UC | OVER, MCE_FATAL, MCE_NONE }, { &new_amd, VAL | UC | OVER, MCE_USED, MCE_NONE },
+		{ &ser, VAL | UC | S | AR | ADDRV, MCE_FATAL, MCE_NONE },
+		{ &ser, VAL | UC | S | AR | MISCV, MCE_FATAL, MCE_NONE },
+		{ &amd, VAL | DEFERRED, MCE_LOST, MCE_LOST },
+		{ &amd, VAL | UC, MCE_USED, MCE_NONE },
+		{ &amd, VAL | UC | OVER, MCE_FATAL, MCE_NONE },
+		{ &new_amd, VAL | UC | OVER, MCE_USED, MCE_NONE },
 		{ &new_amd, VAL | UC | PCC, MCE_FATAL, MCE_NONE },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		/* EIPV: it is this instruction's. */
-		assert_int_equal(mce_judge(table[i].kind, table[i].status, true, 2), table[i].taken);
-		assert_int_equal(mce_judge(table[i].kind, table[i].status, true, 3), table[i].taken);
-		assert_int_equal(mce_judge(table[i].kind, table[i].status, false, 0), table[i].looked);
+		assert_int_equal(mce_judge(table[i].kind, table[i].status, true, 2),
+				 table[i].taken);
+		assert_int_equal(mce_judge(table[i].kind, table[i].status, true, 3),
+				 table[i].taken);
+		assert_int_equal(mce_judge(table[i].kind, table[i].status, false, 0),
+				 table[i].looked);
 	}
 	/* The core's other CPU has used it. */
 	assert_int_equal(mce_judge(&ser, VAL | UC | S | AR | WHERE, true, 1), MCE_NONE);
@@ -233,9 +263,12 @@ static void test_page(void **)
 	assert_true(mce_page(&ser, WHERE, 0x1fff, 2 << 6 | 6, &page));
 	assert_true(page == 0x1000);
 	/* More than a page, a linear address, none. */
-	assert_false(mce_page(&ser, WHERE, 0, 2 << 6 | 13, &page) || mce_page(&ser, WHERE, 0, 1 << 6 | 12, &page) ||
-		     mce_page(&ser, WHERE, 0, 12, &page) || mce_page(&ser, ADDRV, 0, 2 << 6 | 12, &page) ||
-		     mce_page(&ser, MISCV, 0, 2 << 6 | 12, &page) || mce_page(&amd, MISCV, 0, 2 << 6 | 12, &page));
+	assert_false(mce_page(&ser, WHERE, 0, 2 << 6 | 13, &page) ||
+		     mce_page(&ser, WHERE, 0, 1 << 6 | 12, &page) ||
+		     mce_page(&ser, WHERE, 0, 12, &page) ||
+		     mce_page(&ser, ADDRV, 0, 2 << 6 | 12, &page) ||
+		     mce_page(&ser, MISCV, 0, 2 << 6 | 12, &page) ||
+		     mce_page(&amd, MISCV, 0, 2 << 6 | 12, &page));
 	assert_true(mce_page(&amd, ADDRV, 0x2fff, 0, &page));
 	assert_true(page == 0x2000);
 }
@@ -382,10 +415,13 @@ static void test_used(void **)
 		assert_int_equal(mce_taken(MC_IN_GUEST), MC_GOES_ON);
 		assert_int_equal(ended, 1);
 		assert_int_equal(used_page, 0x5002 + i * 0x1000);
-		assert_int_equal(host_memory_lost_in(0x5000 + i * 0x1000, 0x10000), 0x5000 + i * 0x1000);
+		assert_int_equal(host_memory_lost_in(0x5000 + i * 0x1000, 0x10000),
+				 0x5000 + i * 0x1000);
 		assert_true(!bank[1].status && !bank[2].status && !bank[3].status && !mcg_status);
 		assert_non_null(strstr(lines, "bank 2: corrected"));
-		assert_non_null(strstr(lines, "memory is lost that was in use here: status 0xad80000000000000 address 0x"));
+		assert_non_null(strstr(
+			lines,
+			"memory is lost that was in use here: status 0xad80000000000000 address 0x"));
 	}
 	/* Two pages are more than one can be told of; and what tells of none. */
 	for (unsigned i = 0; i < 2; i++) {
@@ -409,13 +445,21 @@ static void test_used(void **)
 /* An access of mc_access.h fails, and nobody is ended here, where the CPU means that instruction and says which page (16.3.1.2). */
 static void test_access(void **)
 {
-	static const struct { u64 status; u64 misc; u64 mcg_status; enum mc_outcome outcome; } table[] = {
+	static const struct {
+		u64 status;
+		u64 misc;
+		u64 mcg_status;
+		enum mc_outcome outcome;
+	} table[] = {
 		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 6, MC_ACCESS_FAILS },
 		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 7, MC_ACCESS_FAILS },
 		/* Not this instruction's; of no known page; several; an error that is no memory's; nothing that concerns it. */
-		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 4, MC_STOPS }, { VAL | UC | S | AR | WHERE, 1 << 6 | 6, 7, MC_STOPS },
-		{ VAL | UC | S | AR | WHERE | OVER, 2 << 6 | 6, 7, MC_STOPS }, { VAL | UC | PCC, 0, 7, MC_STOPS },
-		{ VAL | UC | S | WHERE, 2 << 6 | 6, 5, MC_GOES_ON }, { VAL | UC | S | AR | WHERE, 2 << 6 | 6, 5, MC_GOES_ON },
+		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 4, MC_STOPS },
+		{ VAL | UC | S | AR | WHERE, 1 << 6 | 6, 7, MC_STOPS },
+		{ VAL | UC | S | AR | WHERE | OVER, 2 << 6 | 6, 7, MC_STOPS },
+		{ VAL | UC | PCC, 0, 7, MC_STOPS },
+		{ VAL | UC | S | WHERE, 2 << 6 | 6, 5, MC_GOES_ON },
+		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 5, MC_GOES_ON },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
@@ -426,9 +470,11 @@ static void test_access(void **)
 		mcg_status = table[i].mcg_status;
 		cpu_own(&this, failed_page) = 0;
 		assert_int_equal(mce_taken(MC_IN_ACCESS), table[i].outcome);
-		assert_int_equal(host_failed_page(), table[i].outcome == MC_ACCESS_FAILS ? 0xa000 : 0);
+		assert_int_equal(host_failed_page(),
+				 table[i].outcome == MC_ACCESS_FAILS ? 0xa000 : 0);
 		assert_true(!ended && !firmware_asked);
-		assert_int_equal(mcg_status, table[i].outcome == MC_STOPS ? table[i].mcg_status : 0);
+		assert_int_equal(mcg_status,
+				 table[i].outcome == MC_STOPS ? table[i].mcg_status : 0);
 	}
 	/* AMD's: uncorrected, and poison (APM vol. 2, 9.3.2.2). */
 	reset(NULL);
@@ -444,10 +490,18 @@ static void test_access(void **)
 /* A guest's machine check of which no bank tells is what firmware tells of it; not the hypervisor's, nor another CPU's. */
 static void test_firmware(void **)
 {
-	static const struct { enum mce_verdict verdict; bool of_guest; bool asked; bool goes_on; u64 mcg_status; } table[] = {
-		{ MCE_USED, true, true, true, 7 }, { MCE_USED, true, true, true, 6 }, { MCE_USED, true, true, true, 4 },
-		{ MCE_USED, true, false, true, 5 }, { MCE_USED, false, false, false, 4 }, { MCE_USED, false, false, true, 7 },
-		{ MCE_FATAL, true, true, false, 7 }, { MCE_NONE, true, true, true, 7 }, { MCE_NONE, true, true, false, 4 },
+	static const struct {
+		enum mce_verdict verdict;
+		bool of_guest;
+		bool asked;
+		bool goes_on;
+		u64 mcg_status;
+	} table[] = {
+		{ MCE_USED, true, true, true, 7 },    { MCE_USED, true, true, true, 6 },
+		{ MCE_USED, true, true, true, 4 },    { MCE_USED, true, false, true, 5 },
+		{ MCE_USED, false, false, false, 4 }, { MCE_USED, false, false, true, 7 },
+		{ MCE_FATAL, true, true, false, 7 },  { MCE_NONE, true, true, true, 7 },
+		{ MCE_NONE, true, true, false, 4 },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
@@ -473,10 +527,17 @@ static void test_firmware(void **)
  */
 static void test_core(void **)
 {
-	static const struct { u64 status; u64 mcg_status; bool over; enum mc_outcome vms; enum mc_outcome others; } table[] = {
+	static const struct {
+		u64 status;
+		u64 mcg_status;
+		bool over;
+		enum mc_outcome vms;
+		enum mc_outcome others;
+	} table[] = {
 		{ VAL | UC | S | AR | WHERE | OVER | 0x134, 7, true, MC_GOES_ON, MC_STOPS },
 		{ VAL | UC | S | AR | WHERE | OVER | 0x150, 6, true, MC_GOES_ON, MC_STOPS },
-		{ 0, 6, false, MC_GOES_ON, MC_STOPS }, { 0, 4, false, MC_GOES_ON, MC_STOPS },
+		{ 0, 6, false, MC_GOES_ON, MC_STOPS },
+		{ 0, 4, false, MC_GOES_ON, MC_STOPS },
 		{ VAL, 4, false, MC_GOES_ON, MC_STOPS },
 		{ VAL | UC | S | WHERE, 4, false, MC_GOES_ON, MC_STOPS },
 		{ VAL | UC | S | AR | WHERE | OVER, 7, true, MC_STOPS, MC_STOPS },
@@ -498,12 +559,15 @@ static void test_core(void **)
 		assert_true(!ended || used_page == HOST_LOST_UNKNOWN);
 		/* What ends the node is left in the bank. */
 		assert_true(outcome == MC_GOES_ON || !table[i / 3].over || bank[2].status);
-		assert_int_equal(!strstr(lines, "and more that no bank tells of"), outcome == MC_STOPS || !table[i / 3].over);
+		assert_int_equal(!strstr(lines, "and more that no bank tells of"),
+				 outcome == MC_STOPS || !table[i / 3].over);
 	}
 	/* A second bank names a page: that is one of several. */
 	reset(NULL);
 	core_is_vms = true;
-	bank[1] = (struct bank_regs){ .status = VAL | UC | S | AR | WHERE | 0x134, .address = 0xd5000, .misc = 2 << 6 | 6 };
+	bank[1] = (struct bank_regs){ .status = VAL | UC | S | AR | WHERE | 0x134,
+				      .address = 0xd5000,
+				      .misc = 2 << 6 | 6 };
 	bank[2] = bank[1];
 	bank[2].status |= OVER;
 	mcg_status = 7;
@@ -596,7 +660,8 @@ static void test_lost(void **)
 	mce_look();
 	mce_look();
 	assert_int_equal(heard, 2);
-	assert_true(host_memory_lost(0, &page) && page == 0x7000 && host_memory_lost(1, &page) && page == 0x8000);
+	assert_true(host_memory_lost(0, &page) && page == 0x7000 && host_memory_lost(1, &page) &&
+		    page == 0x8000);
 	assert_false(host_memory_lost(2, &page) || host_memory_lost(64, &page));
 	memset(lost, 0, sizeof(lost));
 	told = 0;
@@ -632,12 +697,17 @@ static void test_lost(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_judge), cmocka_unit_test(test_page),
-		cmocka_unit_test_setup(test_init, reset), cmocka_unit_test_setup(test_look, reset),
+		cmocka_unit_test(test_judge),
+		cmocka_unit_test(test_page),
+		cmocka_unit_test_setup(test_init, reset),
+		cmocka_unit_test_setup(test_look, reset),
 		cmocka_unit_test_setup(test_deferred, reset),
-		cmocka_unit_test_setup(test_used, reset), cmocka_unit_test_setup(test_fatal, reset),
-		cmocka_unit_test_setup(test_firmware, reset), cmocka_unit_test_setup(test_access, reset),
-		cmocka_unit_test_setup(test_core, reset), cmocka_unit_test_setup(test_told_once, reset),
+		cmocka_unit_test_setup(test_used, reset),
+		cmocka_unit_test_setup(test_fatal, reset),
+		cmocka_unit_test_setup(test_firmware, reset),
+		cmocka_unit_test_setup(test_access, reset),
+		cmocka_unit_test_setup(test_core, reset),
+		cmocka_unit_test_setup(test_told_once, reset),
 		cmocka_unit_test(test_lost),
 	};
 

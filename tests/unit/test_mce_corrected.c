@@ -140,7 +140,8 @@ static void test_not_asked(void **)
 	words.corrected_in_time = false;
 	cap = BANKS | BIT(10) | BIT(24);
 	corrected_begin();
-	assert_true(!cpu_own(&this, minute).deadline && !cpu_own(&this, minute).fn && !handler && cmci == ~0u && !looks);
+	assert_true(!cpu_own(&this, minute).deadline && !cpu_own(&this, minute).fn && !handler &&
+		    cmci == ~0u && !looks);
 	for (unsigned i = 0; i < BANKS; i++)
 		assert_int_equal(ctl2[i], 0);
 }
@@ -153,11 +154,14 @@ static void test_time(void **)
 	for (unsigned i = 1; i < 4; i++) {
 		tsc = cpu_own(&this, minute).deadline + 5;
 		cpu_own(&this, minute).fn(&cpu_own(&this, minute));
-		assert_true(looks == i && cpu_own(&this, minute).deadline == (120 + 60 * i) * SECOND);
+		assert_true(looks == i &&
+			    cpu_own(&this, minute).deadline == (120 + 60 * i) * SECOND);
 	}
 	corrected_tell();
-	assert_string_equal(line, "machine checks: corrected errors are looked for every 60 s; where a guest has the local APIC, "
-			    "when it leaves its CPU");
+	assert_string_equal(
+		line,
+		"machine checks: corrected errors are looked for every 60 s; where a guest has the local APIC, "
+		"when it leaves its CPU");
 }
 
 static void test_cmci(void **)
@@ -166,7 +170,8 @@ static void test_cmci(void **)
 	ctl2[0] = 0x1234 | BIT(40);
 	ctl2[1] = BIT(30) | 7; /* another CPU's, or the firmware's */
 	corrected_begin();
-	assert_true(ctl2[0] == (BIT(40) | BIT(30) | 1) && ctl2[1] == (BIT(30) | 7) && ctl2[2] == (BIT(30) | 1));
+	assert_true(ctl2[0] == (BIT(40) | BIT(30) | 1) && ctl2[1] == (BIT(30) | 7) &&
+		    ctl2[2] == (BIT(30) | 1));
 	assert_int_equal(cmci, 0xf2);
 	/* The sixteenth of a minute is the last, till the next one. */
 	for (unsigned i = 1; i <= 16; i++) {
@@ -186,8 +191,10 @@ static void test_cmci(void **)
 	assert_int_equal(cmci, 0xf2);
 	alarm_works = true;
 	corrected_tell();
-	assert_string_equal(line, "machine checks: corrected errors are looked for every 60 s and at CMCI; where a guest has the "
-			    "local APIC, every 60 s by NMI");
+	assert_string_equal(
+		line,
+		"machine checks: corrected errors are looked for every 60 s and at CMCI; where a guest has the "
+		"local APIC, every 60 s by NMI");
 }
 
 static void test_threshold(void **)
@@ -216,8 +223,10 @@ static void test_threshold(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_time, reset), cmocka_unit_test_setup(test_cmci, reset),
-		cmocka_unit_test_setup(test_threshold, reset), cmocka_unit_test_setup(test_not_asked, reset),
+		cmocka_unit_test_setup(test_time, reset),
+		cmocka_unit_test_setup(test_cmci, reset),
+		cmocka_unit_test_setup(test_threshold, reset),
+		cmocka_unit_test_setup(test_not_asked, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

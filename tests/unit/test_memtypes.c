@@ -23,7 +23,8 @@
 #include "arch/x86_64/stage2/stage2.h"
 
 #define TYPES 8
-static const enum memtype all[] = { MEMTYPE_UC, MEMTYPE_WC, MEMTYPE_WT, MEMTYPE_WP, MEMTYPE_WB, MEMTYPE_UC_MINUS };
+static const enum memtype all[] = { MEMTYPE_UC, MEMTYPE_WC, MEMTYPE_WT,
+				    MEMTYPE_WP, MEMTYPE_WB, MEMTYPE_UC_MINUS };
 
 /* By the guest's PAT type. */
 typedef const enum memtype row[TYPES];
@@ -31,17 +32,17 @@ typedef const enum memtype row[TYPES];
 /* Table 12-7, MTRR type UC: only WC overrides it. And WB: what the guest says, UC- being UC. */
 static row intel_uc = {
 	[MEMTYPE_UC] = MEMTYPE_UC, [MEMTYPE_UC_MINUS] = MEMTYPE_UC, [MEMTYPE_WC] = MEMTYPE_WC,
-	[MEMTYPE_WT] = MEMTYPE_UC, [MEMTYPE_WP] = MEMTYPE_UC, [MEMTYPE_WB] = MEMTYPE_UC,
+	[MEMTYPE_WT] = MEMTYPE_UC, [MEMTYPE_WP] = MEMTYPE_UC,       [MEMTYPE_WB] = MEMTYPE_UC,
 };
 static row intel_wb = {
 	[MEMTYPE_UC] = MEMTYPE_UC, [MEMTYPE_UC_MINUS] = MEMTYPE_UC, [MEMTYPE_WC] = MEMTYPE_WC,
-	[MEMTYPE_WT] = MEMTYPE_WT, [MEMTYPE_WP] = MEMTYPE_WP, [MEMTYPE_WB] = MEMTYPE_WB,
+	[MEMTYPE_WT] = MEMTYPE_WT, [MEMTYPE_WP] = MEMTYPE_WP,       [MEMTYPE_WB] = MEMTYPE_WB,
 };
 
 /* Tables 15-19 and 15-20, host PAT type UC-, which gives way to WC alone; MTRR type UC, as over device memory. */
 static row amd_uc_minus = {
 	[MEMTYPE_UC] = MEMTYPE_UC, [MEMTYPE_UC_MINUS] = MEMTYPE_UC, [MEMTYPE_WC] = MEMTYPE_WC,
-	[MEMTYPE_WT] = MEMTYPE_UC, [MEMTYPE_WP] = MEMTYPE_UC, [MEMTYPE_WB] = MEMTYPE_UC,
+	[MEMTYPE_WT] = MEMTYPE_UC, [MEMTYPE_WP] = MEMTYPE_UC,       [MEMTYPE_WB] = MEMTYPE_UC,
 };
 
 static enum memtype on_intel(u64 leaf, enum memtype guest)
@@ -87,7 +88,8 @@ static void test_controls(void **)
 	u64 device = ept_format.leaf(GIB(1), LEAF_4K, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS);
 
 	for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
-		assert_int_equal(on_intel(ram, all[i]), all[i] == MEMTYPE_UC_MINUS ? MEMTYPE_UC : all[i]);
+		assert_int_equal(on_intel(ram, all[i]),
+				 all[i] == MEMTYPE_UC_MINUS ? MEMTYPE_UC : all[i]);
 	assert_int_equal(on_intel(device | BIT(6), MEMTYPE_WC), MEMTYPE_UC);
 }
 

@@ -288,7 +288,9 @@ static void test_amd_wrong(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_intel), cmocka_unit_test(test_intel_wrong), cmocka_unit_test(test_amd),
+		cmocka_unit_test(test_intel),
+		cmocka_unit_test(test_intel_wrong),
+		cmocka_unit_test(test_amd),
 		cmocka_unit_test(test_amd_wrong),
 	};
 

@@ -39,8 +39,8 @@ static void fake_cpuid(u32 leaf, u32, struct cpuid_regs *r)
 {
 	*r = (struct cpuid_regs){ .eax = leaf == 1 ? state[now].signature : 0 };
 	if (!leaf)
-		*r = amd ? (struct cpuid_regs){ 1, 0x68747541, 0x444d4163, 0x69746e65 } :
-			   (struct cpuid_regs){ 1, 0x756e6547, 0x6c65746e, 0x49656e69 };
+		*r = amd ? (struct cpuid_regs){ 1, 0x68747541, 0x444d4163, 0x69746e65 }
+			 : (struct cpuid_regs){ 1, 0x756e6547, 0x6c65746e, 0x49656e69 };
 }
 
 static void fake_wbinvd(void)
@@ -100,7 +100,10 @@ struct cpu *cpu_get(unsigned id)
 /* An update of 1000 bytes of data for all of Intel's CPUs with that signature. Returns its size. */
 static size_t intel_update(u8 *at, u32 signature, u32 revision)
 {
-	const u32 h[12] = { 1, revision, 0, signature, -(1 + revision + signature + 1 + 996 + 1044), 1, 0, 996, 1044 };
+	const u32 h[12] = {
+		1, revision, 0,   signature, -(1 + revision + signature + 1 + 996 + 1044),
+		1, 0,        996, 1044
+	};
 
 	memset(at, 0, 1044);
 	memcpy(at, h, sizeof(h));
@@ -146,7 +149,8 @@ static void test_intel(void **)
 {
 	static const u32 moved[] = { 1, 9, 0, 0x50657 };
 	/* The second of two, at an address that no update may have. */
-	size_t first = intel_update(module[0], 0x50654, 9), second = intel_update(module[0] + first, 0x50657, 9);
+	size_t first = intel_update(module[0], 0x50654, 9),
+	       second = intel_update(module[0] + first, 0x50657, 9);
 
 	assert_int_equal(first % 16, 4);
 	give(0, "microcode:06-55-07 and more", first + second);
@@ -158,7 +162,9 @@ static void test_intel(void **)
 	start_others();
 	assert_int_equal(writes, 2);
 	assert_string_equal(strchr(log_text, '\n'), "\n");
-	assert_int_equal(cpu_own(&cpus[0], revision) + cpu_own(&cpus[1], revision) + cpu_own(&cpus[2], revision), 27);
+	assert_int_equal(cpu_own(&cpus[0], revision) + cpu_own(&cpus[1], revision) +
+				 cpu_own(&cpus[2], revision),
+			 27);
 }
 
 /* The newest of several, whichever comes first; what is behind the last module is none. */
@@ -169,8 +175,8 @@ static void test_newest(void **)
 		give(0, "microcode:a", intel_update(module[0], 0x50657, i ? 9 : 8));
 		give(1, "microcode:b", intel_update(module[1], 0x50657, i ? 8 : 9));
 		microcode_init(&boot);
-		assert_string_equal(log_text, i ? "microcode:a: revision 0x9 in place of 0x5\n" :
-						  "microcode:b: revision 0x9 in place of 0x5\n");
+		assert_string_equal(log_text, i ? "microcode:a: revision 0x9 in place of 0x5\n"
+						: "microcode:b: revision 0x9 in place of 0x5\n");
 		assert_int_equal(writes, 1);
 	}
 	setup(NULL);
@@ -189,8 +195,10 @@ static void test_unlike(void **)
 	state[2].platform = 1ull << 50;
 	start_others();
 	assert_int_equal(writes, 1);
-	assert_non_null(strstr(log_text, "\n! CPU 1: microcode revision 0x5, the boot CPU's is 0x9: "));
-	assert_non_null(strstr(log_text, "\n! CPU 2: microcode revision 0x5, the boot CPU's is 0x9: "));
+	assert_non_null(
+		strstr(log_text, "\n! CPU 1: microcode revision 0x5, the boot CPU's is 0x9: "));
+	assert_non_null(
+		strstr(log_text, "\n! CPU 2: microcode revision 0x5, the boot CPU's is 0x9: "));
 }
 
 static void test_refused(void **)
@@ -198,7 +206,8 @@ static void test_refused(void **)
 	state[0].takes = 0;
 	give(0, "microcode:a", intel_update(module[0], 0x50657, 9));
 	microcode_init(&boot);
-	assert_string_equal(log_text, "! microcode:a: the CPU does not take revision 0x9, it has 0x5\n");
+	assert_string_equal(log_text,
+			    "! microcode:a: the CPU does not take revision 0x9, it has 0x5\n");
 	assert_int_equal(cpu_own(&cpus[0], revision), 5);
 	assert_int_equal(writes, 1);
 }
@@ -208,8 +217,9 @@ static void test_not_for_it(void **)
 	give(0, "microcode:a", intel_update(module[0], 0x50657, 5));
 	give(1, "microcode:b", intel_update(module[1], 0x50654, 9));
 	microcode_init(&boot);
-	assert_string_equal(log_text, "microcode:a: revision 0x5, the CPU has 0x5: ignored\n"
-				      "microcode:b: nothing for this CPU (CPUID 1 EAX 0x50657): ignored\n");
+	assert_string_equal(log_text,
+			    "microcode:a: revision 0x5, the CPU has 0x5: ignored\n"
+			    "microcode:b: nothing for this CPU (CPUID 1 EAX 0x50657): ignored\n");
 	start_others();
 	assert_int_equal(writes, 0);
 	setup(NULL);
@@ -266,10 +276,13 @@ static void test_zen(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_intel, setup), cmocka_unit_test(test_newest),
+		cmocka_unit_test_setup(test_intel, setup),
+		cmocka_unit_test(test_newest),
 		cmocka_unit_test_setup(test_unlike, setup),
-		cmocka_unit_test_setup(test_refused, setup), cmocka_unit_test_setup(test_not_for_it, setup),
-		cmocka_unit_test_setup(test_amd, setup), cmocka_unit_test_setup(test_zen, setup),
+		cmocka_unit_test_setup(test_refused, setup),
+		cmocka_unit_test_setup(test_not_for_it, setup),
+		cmocka_unit_test_setup(test_amd, setup),
+		cmocka_unit_test_setup(test_zen, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

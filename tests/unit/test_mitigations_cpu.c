@@ -20,8 +20,14 @@ struct cpu_features cpu_features;
 
 static struct cpu cpus[CPUS];
 static unsigned now, nr_msrs;
-static struct { u32 msr; u64 value; } msrs[MSRS]; /* all that there are */
-static struct { u32 leaf; struct cpuid_regs r; } leaves[8];
+static struct {
+	u32 msr;
+	u64 value;
+} msrs[MSRS]; /* all that there are */
+static struct {
+	u32 leaf;
+	struct cpuid_regs r;
+} leaves[8];
 static u64 *signed_intel; /* an Intel CPU's MSR 8BH: CPUID stores the revision where it holds 0 */
 static struct cmdline cmdline;
 
@@ -111,8 +117,8 @@ static void start(bool amd, u32 signature)
 	cpus[1].id = 1;
 	for (unsigned i = 0; i < sizeof(indirect_thunks); i++)
 		((u8 *)indirect_thunks)[i] = (u8)i;
-	leaves[0].r = amd ? (struct cpuid_regs){ 7, 0x68747541, 0x444d4163, 0x69746e65 } :
-			    (struct cpuid_regs){ 7, 0x756e6547, 0x6c65746e, 0x49656e69 };
+	leaves[0].r = amd ? (struct cpuid_regs){ 7, 0x68747541, 0x444d4163, 0x69746e65 }
+			  : (struct cpuid_regs){ 7, 0x756e6547, 0x6c65746e, 0x49656e69 };
 	leaves[1].leaf = 1;
 	leaves[1].r = (struct cpuid_regs){ .eax = signature, .ecx = 0x50000000 };
 	leaves[2].leaf = 7;
@@ -230,12 +236,16 @@ static void test_several(void **)
 	now = 0;
 	mitigations_tell();
 	assert_non_null(strstr(log_text, "! l1tf: Vulnerable: no microcode\n"));
-	assert_non_null(strstr(log_text, "! command line: mitigate=: a CPU cannot do ibpb_exit: left out there\n"));
+	assert_non_null(
+		strstr(log_text,
+		       "! command line: mitigate=: a CPU cannot do ibpb_exit: left out there\n"));
 	assert_null(strstr(log_text, "Not affected"));
 	mitigations_init_cpu();
 	log_text[0] = 0;
 	mitigations_tell();
-	assert_non_null(strstr(log_text, "! command line: mitigate=: a CPU cannot do ibpb_exit: left out there\n"));
+	assert_non_null(
+		strstr(log_text,
+		       "! command line: mitigate=: a CPU cannot do ibpb_exit: left out there\n"));
 	log_text[0] = 0;
 	host_mitigations_report(printk);
 	assert_non_null(strstr(log_text, "\nbhi: Not affected\n"));
@@ -275,7 +285,8 @@ static void test_thunks(void **)
 	mitigations_init_cpu();
 	now = 0;
 	mitigations_tell();
-	assert_non_null(strstr(log_text, "! spectre_v2: Vulnerable: not mitigated by this version\n"));
+	assert_non_null(
+		strstr(log_text, "! spectre_v2: Vulnerable: not mitigated by this version\n"));
 	start(true, 0xb10f10);
 	leaves[5].r.eax = 4;
 	mitigations_init_cpu(); /* the boot CPU comes first */
@@ -288,7 +299,8 @@ static void test_thunks(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_zen2), cmocka_unit_test(test_zen5), cmocka_unit_test(test_intel), cmocka_unit_test(test_off),
+		cmocka_unit_test(test_zen2),    cmocka_unit_test(test_zen5),
+		cmocka_unit_test(test_intel),   cmocka_unit_test(test_off),
 		cmocka_unit_test(test_several), cmocka_unit_test(test_thunks),
 	};
 

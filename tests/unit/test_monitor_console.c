@@ -34,11 +34,11 @@ static struct vm vms[2];
 static struct vcpu vcpus[2], *by_id[] = { &vcpus[0], &vcpus[1] };
 static bool runs[2], held;
 static enum monitor_vm_state state[2] = { MONITOR_VM_RUNNING, MONITOR_VM_RUNNING };
-static int result;            /* of what is asked for */
-static char asked[64];        /* the last request */
+static int result; /* of what is asked for */
+static char asked[64]; /* the last request */
 static void (*called)(struct vcpu *vcpu);
 static void (*gone)(const char *name);
-static char typed[2][64];     /* what the guests get */
+static char typed[2][64]; /* what the guests get */
 static struct host_console consoles[2];
 static u64 up_seconds;
 
@@ -49,9 +49,7 @@ static void guest_rx(struct host_console *con, u8 byte)
 	text[strlen(text)] = (char)byte;
 }
 
-static void guest_room(struct host_console *)
-{
-}
+static void guest_room(struct host_console *) { }
 
 unsigned monitor_turn;
 static unsigned named_at; /* the turn when a VM's name was asked for last */
@@ -80,9 +78,13 @@ void monitor_vm_info(unsigned i, struct monitor_vm *out)
 {
 	static const struct vm_config config;
 
-	*out = (struct monitor_vm){ .file = "vm.conf", .config = &config, .state = state[i],
-				    .cpus = i ? 3 : 0, .memory = i ? MIB(512) : 0,
-				    .starts = 7, .up = i ? up_seconds * 1000 * host_tsc_khz() : 0 };
+	*out = (struct monitor_vm){ .file = "vm.conf",
+				    .config = &config,
+				    .state = state[i],
+				    .cpus = i ? 3 : 0,
+				    .memory = i ? MIB(512) : 0,
+				    .starts = 7,
+				    .up = i ? up_seconds * 1000 * host_tsc_khz() : 0 };
 }
 
 const char *monitor_state_name(const struct monitor_vm *info)
@@ -148,7 +150,8 @@ int vm_resume(struct vm *vm)
 int vm_press(struct vm *vm, enum vm_button button)
 {
 	assert_true(held);
-	snprintf(asked, sizeof(asked), "%s %s", button == VM_BUTTON_POWER ? "press" : "nmi", vm->name);
+	snprintf(asked, sizeof(asked), "%s %s", button == VM_BUTTON_POWER ? "press" : "nmi",
+		 vm->name);
 	return result;
 }
 
@@ -204,9 +207,7 @@ bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
 	return runs[id];
 }
 
-void command_stats(const struct command_args *)
-{
-}
+void command_stats(const struct command_args *) { }
 
 static size_t before;
 
@@ -240,7 +241,9 @@ static void test_start(void **)
 	fake_host_reset();
 	for (unsigned i = 0; i < 2; i++) {
 		snprintf(vms[i].name, sizeof(vms[i].name), "vm%u", i);
-		consoles[i] = (struct host_console){ .name = vms[i].name, .rx = guest_rx, .tx_room = guest_room };
+		consoles[i] = (struct host_console){ .name = vms[i].name,
+						     .rx = guest_rx,
+						     .tx_room = guest_room };
 		vms[i].console = &consoles[i];
 	}
 	vms[1].vcpus = by_id;
@@ -263,7 +266,9 @@ static void test_first_vm_has_the_line(void **)
 	fake_host_type("root\r");
 	assert_string_equal(typed[0], "root\r");
 	fake_host_type(ESCAPE);
-	assert_string_equal(output(), "\r\nMonitor console: help lists the commands, ^T goes back to vm0.\r\nmargay> ");
+	assert_string_equal(
+		output(),
+		"\r\nMonitor console: help lists the commands, ^T goes back to vm0.\r\nmargay> ");
 	fake_host_type("ab");
 	assert_string_equal(typed[0], "root\r");
 	assert_string_equal(output(), "ab");
@@ -275,8 +280,11 @@ static void test_first_vm_has_the_line(void **)
 	fake_host_type(ESCAPE " ");
 	output();
 	fake_host_type(ESCAPE);
-	assert_string_equal(output(), "\r\n" BANNER("vm0") "vm0 is paused: it hears what is typed when vm resume vm0 lets it go "
-				      "on.\r\n");
+	assert_string_equal(
+		output(),
+		"\r\n" BANNER(
+			"vm0") "vm0 is paused: it hears what is typed when vm resume vm0 lets it go "
+			       "on.\r\n");
 	vms[0].paused = false;
 	fake_host_type("z");
 	assert_string_equal(typed[0], "root\rz");
@@ -308,31 +316,44 @@ static void test_other_vm(void **)
 	runs[0] = false;
 	host_console_remove(&consoles[0]);
 	gone("vm0");
-	assert_non_null(strstr(fake_host.log, "margay: console: vm0 had this line and is over: ^T calls the monitor console: "
-					      "vm start vm0, or vm console NAME for another\n"));
+	assert_non_null(strstr(
+		fake_host.log,
+		"margay: console: vm0 had this line and is over: ^T calls the monitor console: "
+		"vm start vm0, or vm console NAME for another\n"));
 	output();
 	fake_host_type(ESCAPE);
-	assert_string_equal(output(), "\r\nMonitor console: help lists the commands; no VM has this line, vm console NAME gives "
-				      "it to one.\r\nmargay> ");
+	assert_string_equal(
+		output(),
+		"\r\nMonitor console: help lists the commands; no VM has this line, vm console NAME gives "
+		"it to one.\r\nmargay> ");
 	fake_host_type(ESCAPE);
-	assert_string_equal(output(), "\r\nNo VM runs that has a console: vm list shows what there is, vm start NAME starts "
-				      "one.\r\nmargay> ");
+	assert_string_equal(
+		output(),
+		"\r\nNo VM runs that has a console: vm list shows what there is, vm start NAME starts "
+		"one.\r\nmargay> ");
 	answer("vm console vm0", "vm0 does not run, or has no UART");
 	/* What there is, of a word; and where there is none. */
 	answer("help pci", "pci                       the PCI functions of the node");
 	answer("help reboot", "reboot                    restarts the node when no VM runs\r\n"
 			      "reboot now                ... whatever runs");
 	answer("help nothing", "no command begins with 'nothing': help lists them");
-	answer("vm reboot vm0", "no command 'vm reboot': vm has console, list, log, nmi, pause, press, restart, resume, start, "
-				"stop");
+	answer("vm reboot vm0",
+	       "no command 'vm reboot': vm has console, list, log, nmi, pause, press, restart, resume, start, "
+	       "stop");
 }
 
 static void test_answers(void **)
 {
-	static const struct { int err; const char *line; const char *request; const char *text; } cases[] = {
+	static const struct {
+		int err;
+		const char *line;
+		const char *request;
+		const char *text;
+	} cases[] = {
 		{ 0, "vm start vm0", "start vm0", "vm0: starts" },
 		{ -EBUSY, "vm start vm1", "start vm1", "vm1: it runs or starts: vm list tells" },
-		{ -EINVAL, "vm start vm0", "start vm0", "vm0: its VM file was not understood: the log tells why" },
+		{ -EINVAL, "vm start vm0", "start vm0",
+		  "vm0: its VM file was not understood: the log tells why" },
 		{ -ENOSPC, "vm start vm0", "start vm0", "vm0: no CPU is free to start it" },
 		{ -EIO, "vm start vm0", "start vm0", "vm0: error 5" },
 		{ 0, "vm stop vm1", "stop vm1", "vm1: stops" },
@@ -345,9 +366,11 @@ static void test_answers(void **)
 		{ 0, "vm pause vm0", "", "vm0 does not run" },
 		{ 0, "vm press vm1", "press vm1", "vm1: power button pressed" },
 		{ 0, "vm press vm0", "", "vm0 does not run" },
-		{ -ENOSYS, "vm press vm1", "press vm1", "vm1 has no power button: that needs CONFIG_VM_IOAPIC" },
+		{ -ENOSYS, "vm press vm1", "press vm1",
+		  "vm1 has no power button: that needs CONFIG_VM_IOAPIC" },
 		{ 0, "vm nmi vm1", "nmi vm1", "vm1: NMI sent" },
-		{ -ENXIO, "vm nmi vm1", "nmi vm1", "vm1: its guest takes no NMI, at LINT1 of any vCPU" },
+		{ -ENXIO, "vm nmi vm1", "nmi vm1",
+		  "vm1: its guest takes no NMI, at LINT1 of any vCPU" },
 		{ -EPERM, "vm nmi vm1", "nmi vm1", "vm1 has crashed: stop it" },
 		{ 0, "vm nmi vm0", "", "vm0 does not run" },
 		{ 0, "log", "", "20 lines" },
@@ -357,14 +380,20 @@ static void test_answers(void **)
 		  "nothing is left of the log of the boot before: the machine was off, or its memory written to" },
 		{ 0, "vm log vm1", "", "20 of 1" },
 		{ 0, "vm log vm1 7", "", "7 of 1" },
-		{ 0, "vm log vm0", "", "vm0: nothing of its output is kept: it never ran, or console_log = 0" },
+		{ 0, "vm log vm0", "",
+		  "vm0: nothing of its output is kept: it never ran, or console_log = 0" },
 		{ 0, "node", "", "cpu 0" },
 		{ 0, "pci", "", "00:00.0" },
 		{ 0, "poweroff", "", "VMs run: stop them first, or: poweroff now" },
 		{ 0, "reboot", "", "VMs run: stop them first, or: reboot now" },
 	};
-	static const struct { u64 seconds; const char *text; } ups[] = {
-		{ 1, "1s" }, { 59, "59s" }, { 60, "1m0s" }, { 3599, "59m59s" }, { 3600, "1h0m" }, { 86399, "23h59m" },
+	static const struct {
+		u64 seconds;
+		const char *text;
+	} ups[] = {
+		{ 1, "1s" },       { 59, "59s" },
+		{ 60, "1m0s" },    { 3599, "59m59s" },
+		{ 3600, "1h0m" },  { 86399, "23h59m" },
 		{ 86400, "1d0h" }, { 10 * 86400 + 7300, "10d2h" },
 	};
 
@@ -379,9 +408,11 @@ static void test_answers(void **)
 		char expected[256];
 
 		up_seconds = ups[i].seconds;
-		snprintf(expected, sizeof(expected),
-			 "vm0              waiting      vCPUs all memory all     up -      starts 7  file vm.conf  foreground\r\n"
-			 "vm1              running      vCPUs 3   memory 512M    up %-6s starts 7  file vm.conf", ups[i].text);
+		snprintf(
+			expected, sizeof(expected),
+			"vm0              waiting      vCPUs all memory all     up -      starts 7  file vm.conf  foreground\r\n"
+			"vm1              running      vCPUs 3   memory 512M    up %-6s starts 7  file vm.conf",
+			ups[i].text);
 		answer("vm", expected);
 	}
 	/* It is over meanwhile: the key leads elsewhere. */
@@ -425,7 +456,8 @@ static void test_long_answer(void **)
 	fake_host.output_room = 0;
 	fake_host_type("log 3000\rlog 3000\r");
 	text = strstr(drained(), "2999|");
-	assert_string_equal(text, "2999|\r\nmargay> log 3000\r\n(older lines do not fit)\r\nmargay> ");
+	assert_string_equal(text,
+			    "2999|\r\nmargay> log 3000\r\n(older lines do not fit)\r\nmargay> ");
 	/* Just what there is room for. */
 	fake_host.output_room = 0;
 	fake_host_type("log 101\r");
@@ -564,9 +596,14 @@ static void test_cut_on_two_cpus(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_start), cmocka_unit_test(test_first_vm_has_the_line), cmocka_unit_test(test_other_vm),
-		cmocka_unit_test(test_answers), cmocka_unit_test(test_long_answer),
-		cmocka_unit_test(test_registers), cmocka_unit_test(test_cut_on_two_cpus), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_start),
+		cmocka_unit_test(test_first_vm_has_the_line),
+		cmocka_unit_test(test_other_vm),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_long_answer),
+		cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_cut_on_two_cpus),
+		cmocka_unit_test(test_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,8 @@ static void intercept(struct vcpu *, u32 msr, bool read, bool write)
 static const struct hvm_ops ops = { .intercept_msr = intercept };
 const struct hvm_ops *hvm = &ops;
 
-void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *, u32, u32, struct cpuid_regs *out)
+void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *, u32, u32,
+	       struct cpuid_regs *out)
 {
 	assert_ptr_equal(t, &parts.cpuid);
 	memset(out, shows ? 0xff : 0, sizeof(*out));
@@ -167,7 +168,8 @@ static void test_idle(void **)
 		assert_true(r->read(v, msrs[i], &value) && r->write(v, msrs[i], 1));
 		assert_true(!read_misc_enable(v, MSR_MISC_ENABLE, &value) && !(value & BIT(18)));
 		parts.vm.direct = true;
-		assert_true(!r->read(v, msrs[i], &value) && value == (u64)msrs[i] << 8 && !r->write(v, msrs[i], 1));
+		assert_true(!r->read(v, msrs[i], &value) && value == (u64)msrs[i] << 8 &&
+			    !r->write(v, msrs[i], 1));
 		no_idle_msrs = true;
 		assert_true(!r->read(v, msrs[i], &value) && value == 0);
 		no_idle_msrs = false;
@@ -184,7 +186,8 @@ static void test_tsc_adjust(void **)
 		u64 of_guest;
 		bool exits;
 	} cases[] = {
-		{ false, 0, 0, false }, { false, 5, 0, true }, { false, 0, 5, true }, { false, 5, 5, false }, { true, 0, 0, true },
+		{ false, 0, 0, false }, { false, 5, 0, true }, { false, 0, 5, true },
+		{ false, 5, 5, false }, { true, 0, 0, true },
 	};
 	u64 value;
 
@@ -199,15 +202,18 @@ static void test_tsc_adjust(void **)
 		adjust_exits = !cases[i].exits;
 		assert_int_equal(write_tsc_adjust(&vcpu, MSR_TSC_ADJUST, cases[i].of_guest), 0);
 		assert_int_equal(adjust_exits, cases[i].exits);
-		assert_true(!read_tsc_adjust(&vcpu, MSR_TSC_ADJUST, &value) && value == cases[i].of_guest);
+		assert_true(!read_tsc_adjust(&vcpu, MSR_TSC_ADJUST, &value) &&
+			    value == cases[i].of_guest);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_barrier), cmocka_unit_test(test_tsc_adjust),
-		cmocka_unit_test(test_spec_ctrl), cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_tsc_adjust),
+		cmocka_unit_test(test_spec_ctrl),
+		cmocka_unit_test(test_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,8 +63,9 @@ static void ownership(void **)
 
 	mtrr_reset(&m, 0xc0000000, 0x100000000, 40);
 	for (u32 msr = 0; msr < 0x400; msr++) {
-		bool expected = msr == 0xfe || (msr >= 0x200 && msr <= 0x20f) || msr == 0x250 || msr == 0x258 ||
-				msr == 0x259 || (msr >= 0x268 && msr <= 0x26f) || msr == 0x2ff;
+		bool expected = msr == 0xfe || (msr >= 0x200 && msr <= 0x20f) || msr == 0x250 ||
+				msr == 0x258 || msr == 0x259 || (msr >= 0x268 && msr <= 0x26f) ||
+				msr == 0x2ff;
 
 		assert_int_equal(mtrr_read(&m, msr, &v), expected ? 0 : -EFAULT);
 		assert_int_equal(mtrr_write(&m, msr, 0, 40), expected && msr != 0xfe ? 0 : -EFAULT);
@@ -77,7 +78,9 @@ static void written_is_read(void **)
 
 	mtrr_reset(&m, 0xc0000000, 0x100000000, 40);
 	for (u32 msr = 0x268; msr <= 0x26f; msr++)
-		assert_int_equal(mtrr_write(&m, msr, 0x0605040100060504 + ((u64)(msr & 1) << 56), 40), msr & 1 ? -EFAULT : 0);
+		assert_int_equal(mtrr_write(&m, msr, 0x0605040100060504 + ((u64)(msr & 1) << 56),
+					    40),
+				 msr & 1 ? -EFAULT : 0);
 	assert_int_equal(read_ok(&m, 0x268), 0x0605040100060504);
 	assert_int_equal(read_ok(&m, 0x269), 0x0505050505050505);
 	assert_int_equal(mtrr_write(&m, 0x20e, 0x800000001, 40), 0);
@@ -95,14 +98,14 @@ static void refused(void **)
 	mtrr_reset(&m, 0xc0000000, 0x100000000, 40);
 	assert_int_equal(mtrr_write(&m, 0x2ff, 0x1c06, 40), -EFAULT);        /* bit 12 */
 	assert_int_equal(mtrr_write(&m, 0x2ff, 0xc02, 40), -EFAULT);         /* type 2 */
-	assert_int_equal(mtrr_write(&m, 0x2ff, 0xc07, 40), -EFAULT);         /* UC- is PAT's only */
+	assert_int_equal(mtrr_write(&m, 0x2ff, 0xc07, 40), -EFAULT); /* UC- is PAT's only */
 	assert_int_equal(mtrr_write(&m, 0x2ff, 0x100000c06, 40), -EFAULT);
 	/* bit 40 = MAXPHYADDR */
 	assert_int_equal(mtrr_write(&m, 0x202, 0x10000000000, 40), -EFAULT);
 	assert_int_equal(mtrr_write(&m, 0x202, 0x10000000000, 41), 0);
-	assert_int_equal(mtrr_write(&m, 0x202, 0x100, 40), -EFAULT);         /* bit 8 */
-	assert_int_equal(mtrr_write(&m, 0x202, 3, 40), -EFAULT);             /* type 3 */
-	assert_int_equal(mtrr_write(&m, 0x203, 0xfff0000c00, 40), -EFAULT);  /* bit 10 */
+	assert_int_equal(mtrr_write(&m, 0x202, 0x100, 40), -EFAULT); /* bit 8 */
+	assert_int_equal(mtrr_write(&m, 0x202, 3, 40), -EFAULT); /* type 3 */
+	assert_int_equal(mtrr_write(&m, 0x203, 0xfff0000c00, 40), -EFAULT); /* bit 10 */
 	assert_int_equal(mtrr_write(&m, 0x203, 0x10000000800, 40), -EFAULT);
 	assert_int_equal(mtrr_write(&m, 0x250, 0x0606060606060607, 40), -EFAULT);
 	assert_int_equal(mtrr_write(&m, 0x250, 0x0206060606060606, 40), -EFAULT);
@@ -119,14 +122,18 @@ static void pat(void **)
 	for (unsigned byte = 0; byte < 8; byte++)
 		for (u64 type = 0; type < 256; type++)
 			assert_int_equal(pat_valid(type << 8 * byte),
-					 type == 0 || type == 1 || type == 4 || type == 5 || type == 6 || type == 7);
+					 type == 0 || type == 1 || type == 4 || type == 5 ||
+						 type == 6 || type == 7);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reset_state), cmocka_unit_test(ownership), cmocka_unit_test(written_is_read),
-		cmocka_unit_test(refused),     cmocka_unit_test(pat),
+		cmocka_unit_test(reset_state),
+		cmocka_unit_test(ownership),
+		cmocka_unit_test(written_is_read),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(pat),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,9 +45,11 @@ struct hvm_caps hvm_caps;
 /* A file with the header at `at`; the rest counts up. */
 static u32 file[FILE_SIZE / 4];
 
-static void make_file(u64 at, u32 flags, u32 header_addr, u32 load, u32 load_end, u32 bss_end, u32 entry)
+static void make_file(u64 at, u32 flags, u32 header_addr, u32 load, u32 load_end, u32 bss_end,
+		      u32 entry)
 {
-	const u32 h[] = { MAGIC, flags, 0u - MAGIC - flags, header_addr, load, load_end, bss_end, entry };
+	const u32 h[] = { MAGIC,   flags, 0u - MAGIC - flags, header_addr, load, load_end,
+			  bss_end, entry };
 
 	for (unsigned i = 0; i < FILE_SIZE / 4; i++)
 		file[i] = i;
@@ -144,12 +146,19 @@ static int setup(void **)
 	fake_host_reset();
 	vm = fake_vm_create(MIB(32));
 	assert_int_equal(guest_acpi_build(vm), 0);
-	config = (struct vm_config){ .file = "vm0.conf", .kernel = "image", .cmdline = "a b", .nr_modules = 2,
+	config = (struct vm_config){ .file = "vm0.conf",
+				     .kernel = "image",
+				     .cmdline = "a b",
+				     .nr_modules = 2,
 				     .module = { { "one", "x y", 5 }, { "two", "", 6 } } };
 	vm->config = &config;
 	make_file(0x100, BIT(16) | 3, 0x100100, 0x100040, 0x101040, 0x103000, 0x100200);
-	kernel = (struct host_module){ .name = "image", .args = "", .data = file, .size = FILE_SIZE };
-	first = (struct host_module){ .name = "one", .args = "", .data = "first module", .size = 12 };
+	kernel = (struct host_module){
+		.name = "image", .args = "", .data = file, .size = FILE_SIZE
+	};
+	first = (struct host_module){
+		.name = "one", .args = "", .data = "first module", .size = 12
+	};
 	second = (struct host_module){ .name = "two", .args = "", .data = "2nd", .size = 3 };
 	return 0;
 }

@@ -42,13 +42,15 @@ static u32 transport(const u8 *ip, u32 size, bool v6, u8 protocol)
 {
 	u32 l4 = v6 ? 40 : (ip[0] & 15) * 4u;
 
-	return sum(sum(protocol + size - l4, v6 ? ip + 8 : ip + 12, v6 ? 32 : 8), ip + l4, size - l4);
+	return sum(sum(protocol + size - l4, v6 ? ip + 8 : ip + 12, v6 ? 32 : 8), ip + l4,
+		   size - l4);
 }
 
 /* Ethernet, a tag or none, IP, TCP with a few options, and data; as Linux hands it over. Returns its size. */
 static u32 make(bool v6, bool tag, u32 ip_options, u32 tcp_options, u32 data)
 {
-	u32 l3 = tag ? 18 : 14, l4 = l3 + (v6 ? 40 : 20 + ip_options), all = l4 + 20 + tcp_options + data;
+	u32 l3 = tag ? 18 : 14, l4 = l3 + (v6 ? 40 : 20 + ip_options),
+	    all = l4 + 20 + tcp_options + data;
 	u8 *ip = frame + l3, *tcp = frame + l4;
 
 	for (u32 i = 0; i < sizeof(frame); i++)
@@ -71,7 +73,9 @@ static u32 make(bool v6, bool tag, u32 ip_options, u32 tcp_options, u32 data)
 	tcp[12] = (u8)((5 + tcp_options / 4) << 4);
 	tcp[13] = 0x80 | 0x10 | 0x08 | 0x01; /* CWR, ACK, PSH, FIN */
 	set16(tcp + 16, sum(TCP + all - l4, v6 ? ip + 8 : ip + 12, v6 ? 32 : 8));
-	header = (struct net_header){ NET_NEEDS_CSUM, v6 ? NET_GSO_TCPV6 : NET_GSO_TCPV4, 0, MSS, (u16)l4, 16, 0 };
+	header = (struct net_header){
+		NET_NEEDS_CSUM, v6 ? NET_GSO_TCPV6 : NET_GSO_TCPV4, 0, MSS, (u16)l4, 16, 0
+	};
 	return all;
 }
 
@@ -82,7 +86,8 @@ static bool judge(u32 size)
 
 static void check_cut(bool v6, bool tag, u32 ip_options, u32 tcp_options, u32 data)
 {
-	u32 size = make(v6, tag, ip_options, tcp_options, data), l3 = tag ? 18 : 14, l4 = l3 + (v6 ? 40 : 20 + ip_options);
+	u32 size = make(v6, tag, ip_options, tcp_options, data), l3 = tag ? 18 : 14,
+	    l4 = l3 + (v6 ? 40 : 20 + ip_options);
 	u32 headers = l4 + 20 + tcp_options, n, done = 0;
 
 	assert_true(judge(size));
@@ -147,9 +152,12 @@ static void test_checksum(void **)
 /* What nobody gets. */
 static void test_judged(void **)
 {
-	static const struct { u16 at; u8 value; } wrong[] = {
-		{ 12, 0x09 }, { 14, 0x65 }, { 14, 0x44 }, { 14, 0x4f }, { 23, UDP }, { 20, 0x60 }, { 21, 1 }, { 46, 0x40 },
-		{ 46, 0xf0 },
+	static const struct {
+		u16 at;
+		u8 value;
+	} wrong[] = {
+		{ 12, 0x09 }, { 14, 0x65 }, { 14, 0x44 }, { 14, 0x4f }, { 23, UDP },
+		{ 20, 0x60 }, { 21, 1 },    { 46, 0x40 }, { 46, 0xf0 },
 	};
 	u32 size;
 
@@ -159,7 +167,12 @@ static void test_judged(void **)
 		header.csum_start = wrong[i].value == 0x4f ? 14 + 60 : header.csum_start;
 		assert_false(judge(size));
 	}
-#define REFUSED(change) do { size = make(false, false, 0, 0, 3000); change; assert_false(judge(size)); } while (0)
+#define REFUSED(change) \
+	do { \
+		size = make(false, false, 0, 0, 3000); \
+		change; \
+		assert_false(judge(size)); \
+	} while (0)
 	REFUSED(header.flags = 0);
 	REFUSED(header.csum_start++);
 	REFUSED(header.csum_offset = 6);
@@ -188,9 +201,12 @@ static void test_judged(void **)
 static void test_plain(void **)
 {
 	memset(frame, 0, sizeof(frame));
-	header = (struct net_header){ .flags = 0xfe, .hdr_len = 9, .gso_size = 9, .csum_start = 9, .csum_offset = 9 };
+	header = (struct net_header){
+		.flags = 0xfe, .hdr_len = 9, .gso_size = 9, .csum_start = 9, .csum_offset = 9
+	};
 	assert_true(judge(14));
-	assert_true(!header.flags && !header.hdr_len && !header.gso_size && !header.csum_start && !header.csum_offset);
+	assert_true(!header.flags && !header.hdr_len && !header.gso_size && !header.csum_start &&
+		    !header.csum_offset);
 	assert_false(judge(13));
 	assert_true(judge(14 + NET_MTU));
 	assert_false(judge(14 + NET_MTU + 1));
@@ -202,7 +218,9 @@ static void test_plain(void **)
 	assert_true(judge(100));
 	header.csum_offset = 1;
 	assert_false(judge(100));
-	header = (struct net_header){ .flags = NET_NEEDS_CSUM, .csum_start = 0xffff, .csum_offset = 0xffff };
+	header = (struct net_header){ .flags = NET_NEEDS_CSUM,
+				      .csum_start = 0xffff,
+				      .csum_offset = 0xffff };
 	assert_false(judge(100));
 	header = (struct net_header){ .flags = NET_NEEDS_CSUM, .csum_start = 13 };
 	assert_false(judge(100));
@@ -221,7 +239,8 @@ static void swap(u8 *p, u32 n)
 static void test_flow(void **)
 {
 	for (u32 v6 = 0; v6 < 2; v6++) {
-		u32 size = make(v6, false, 0, 0, 0), there = net_flow(frame, size), l4 = v6 ? 54 : 34;
+		u32 size = make(v6, false, 0, 0, 0), there = net_flow(frame, size),
+		    l4 = v6 ? 54 : 34;
 
 		assert_int_not_equal(there, 0);
 		swap(frame + (v6 ? 22 : 26), v6 ? 16 : 4);
@@ -239,8 +258,9 @@ static void test_flow(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut), cmocka_unit_test(test_checksum), cmocka_unit_test(test_judged),
-		cmocka_unit_test(test_plain), cmocka_unit_test(test_flow),
+		cmocka_unit_test(test_cut),    cmocka_unit_test(test_checksum),
+		cmocka_unit_test(test_judged), cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_flow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,16 +11,17 @@
 #define NET_GUESTS 20u
 #include "tests/unit/net_guests.h"
 
-#define MOST 128u      /* entries of a ring */
+#define MOST 128u /* entries of a ring */
 #define TABLE 0x60000u /* of descriptors, in turn */
-#define LARGE 65450u   /* bytes of data of a large frame */
+#define LARGE 65450u /* bytes of data of a large frame */
 
 static volatile u64 steps;
 static u32 table_at;
 
 static void trap(bool on)
 {
-	asm volatile("pushfq\n\tandl $~0x100, (%%rsp)\n\torl %0, (%%rsp)\n\tpopfq" : : "r"(on << 8) : "memory", "cc");
+	asm volatile("pushfq\n\tandl $~0x100, (%%rsp)\n\torl %0, (%%rsp)\n\tpopfq" : : "r"(on << 8)
+		     : "memory", "cc");
 }
 
 /* Not stepped through: what it takes is known. */
@@ -66,7 +67,9 @@ static void offer_cut(unsigned queue, u64 at, u32 size, unsigned n, u16 flags)
 
 		set_ram(TABLE + table_at + i * 16, at + from, 8);
 		set_ram(TABLE + table_at + i * 16 + 8,
-			(to - from) | (u64)(flags | (i + 1 < n ? NEXT : 0)) << 32 | (u64)(i + 1) << 48, 8);
+			(to - from) | (u64)(flags | (i + 1 < n ? NEXT : 0)) << 32 |
+				(u64)(i + 1) << 48,
+			8);
 	}
 	set_desc(queue, head, TABLE + table_at, n * 16, 4, 0);
 	offer(queue, head);
@@ -84,7 +87,8 @@ static void receive(unsigned n, u32 size, unsigned buffers)
 static void queue_frames(unsigned n, u64 to, u32 data, u16 mss, unsigned buffers)
 {
 	for (unsigned i = 0; i < n; i++)
-		offer_cut(TX, make(i % 2, to, MAC(1), data, mss), HEADER + HEADERS + data, buffers, 0);
+		offer_cut(TX, make(i % 2, to, MAC(1), data, mss), HEADER + HEADERS + data, buffers,
+			  0);
 }
 
 static void begin(unsigned n, u32 features)
@@ -139,7 +143,13 @@ static void check(const char *what, u64 got)
 /* One frame, as the sender and the receiver have it in pieces. */
 static void test_pieces(void **)
 {
-	static const struct { unsigned sender; unsigned chains; unsigned size; unsigned buffers; const char *what; } one[] = {
+	static const struct {
+		unsigned sender;
+		unsigned chains;
+		unsigned size;
+		unsigned buffers;
+		const char *what;
+	} one[] = {
 		{ 64, 64, 1025, 1, "a frame in as many buffers as may be, into as many" },
 		{ 64, 1, 65600, 64, "the same, into one chain" },
 		{ 64, 63, 1030, 1, "the same, into one too few" },
@@ -190,7 +200,8 @@ static void test_cut(void **)
 		receive(MOST, 1526, i ? 64 : 1);
 		begin(0, ALL);
 		queue_frames(1, MAC(2), LARGE, 1448, 64);
-		check(i ? "a large frame, cut, into chains of 64 buffers" : "a large frame, cut", longest(notify));
+		check(i ? "a large frame, cut, into chains of 64 buffers" : "a large frame, cut",
+		      longest(notify));
 	}
 	begin(1, 0);
 	receive(MOST, 1526, 1);
@@ -264,7 +275,8 @@ int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_pieces), TEST(test_small), TEST(test_cut), TEST(test_all), TEST(test_queues),
+		TEST(test_pieces), TEST(test_small),  TEST(test_cut),
+		TEST(test_all),    TEST(test_queues),
 	};
 	struct sigaction action = { .sa_handler = step };
 

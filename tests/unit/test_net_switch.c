@@ -198,10 +198,10 @@ static void test_changes(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flooding), cmocka_unit_test(test_one_address), cmocka_unit_test(test_learning),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_isolated), cmocka_unit_test(test_mirror), cmocka_unit_test(test_full),
-		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_flooding), cmocka_unit_test(test_one_address),
+		cmocka_unit_test(test_learning), cmocka_unit_test(test_many),
+		cmocka_unit_test(test_isolated), cmocka_unit_test(test_mirror),
+		cmocka_unit_test(test_full),     cmocka_unit_test(test_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

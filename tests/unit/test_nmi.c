@@ -146,7 +146,10 @@ static void test_report(void **)
 		u8 status;
 		u8 clear;
 		u8 after;
-	} cases[] = { { 0x80, 0x04, 0x00 }, { 0x40, 0x08, 0x00 }, { 0xc3, 0x0f, 0x03 }, { 0xb0, 0x04, 0x00 } };
+	} cases[] = { { 0x80, 0x04, 0x00 },
+		      { 0x40, 0x08, 0x00 },
+		      { 0xc3, 0x0f, 0x03 },
+		      { 0xb0, 0x04, 0x00 } };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
 		tsc += 10000010;
@@ -286,7 +289,10 @@ static void test_moved(void **)
 	asks = true;
 	for (home = 0; home < 3; home++)
 		for (unsigned id = 0; id < 3; id++) {
-			the_cpu = (struct cpu){ .id = id, .kicks.sent = 1, .kick = 1, .nmi_devices = id && id == home };
+			the_cpu = (struct cpu){ .id = id,
+						.kicks.sent = 1,
+						.kick = 1,
+						.nmi_devices = id && id == home };
 			port = 0;
 			nmi_taken();
 			assert_int_equal(cpu_own(&the_cpu, noted), !id || id == home);
@@ -336,7 +342,9 @@ static void test_kicks(void **)
 	assert_true(of_kick(&k, tsc));
 	assert_false(of_kick(&k, tsc + PATIENCE));
 	/* The count goes round. */
-	k = (struct nmi_kicks){ .sent = 1, .come = 0xfffffffe, .mark = { { tsc, 0xffffffff }, { tsc, 0xffffffff } } };
+	k = (struct nmi_kicks){ .sent = 1,
+				.come = 0xfffffffe,
+				.mark = { { tsc, 0xffffffff }, { tsc, 0xffffffff } } };
 	assert_true(of_kick(&k, tsc) && of_kick(&k, tsc) && of_kick(&k, tsc));
 	assert_false(of_kick(&k, tsc));
 }
@@ -344,10 +352,10 @@ static void test_kicks(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_early),
-		cmocka_unit_test(test_report), cmocka_unit_test(test_many),
-		cmocka_unit_test(test_panic), cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_unclaimed), cmocka_unit_test(test_explained), cmocka_unit_test(test_moved),
+		cmocka_unit_test(test_early),     cmocka_unit_test(test_report),
+		cmocka_unit_test(test_many),      cmocka_unit_test(test_panic),
+		cmocka_unit_test(test_nothing),   cmocka_unit_test(test_unclaimed),
+		cmocka_unit_test(test_explained), cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_kicks),
 	};
 

@@ -19,20 +19,33 @@
 #define LINT1 0x360
 #define X2APIC_LINT1 0x836
 
-static void intercept_msr(struct vcpu *, u32, bool, bool)
-{
-}
+static void intercept_msr(struct vcpu *, u32, bool, bool) { }
 
 static const struct hvm_ops ops = { .intercept_msr = intercept_msr };
 const struct hvm_ops *hvm = &ops;
 
-int vm_pause(struct vm *) { return 0; }
-int vm_resume(struct vm *) { return 0; }
-int vcpu_call(struct vcpu *, void (*)(struct vcpu *)) { return -EBUSY; }
+int vm_pause(struct vm *)
+{
+	return 0;
+}
+int vm_resume(struct vm *)
+{
+	return 0;
+}
+int vcpu_call(struct vcpu *, void (*)(struct vcpu *))
+{
+	return -EBUSY;
+}
 void vcpu_serve_call(struct vcpu *) { }
 void shootdown_flush(struct vcpu *) { }
-bool vcpu_may_answer(struct vcpu *, u64) { return false; }
-bool vcpu_nmi(struct host_work *) { return false; }
+bool vcpu_may_answer(struct vcpu *, u64)
+{
+	return false;
+}
+bool vcpu_nmi(struct host_work *)
+{
+	return false;
+}
 void direct_take_init(struct vcpu *) { }
 
 /* Two vCPUs, on two CPUs. */

@@ -117,7 +117,8 @@ static void test_large(void **)
 
 static void test_without(void **)
 {
-	static struct vm_config none = { .name = "b", .console_log = 0 }, much = { .name = "c", .console_log = 16384 };
+	static struct vm_config none = { .name = "b", .console_log = 0 },
+				much = { .name = "c", .console_log = 16384 };
 
 	output_log_start(1, &none);
 	put(1, "x\n");
@@ -127,7 +128,8 @@ static void test_without(void **)
 	output_log_start(2, &much);
 	put(2, "x\n");
 	assert_null(last(2, 1));
-	assert_string_equal(fake_host.log, "c: console_log: no memory for 16384 KiB: its output is not kept\n");
+	assert_string_equal(fake_host.log,
+			    "c: console_log: no memory for 16384 KiB: its output is not kept\n");
 }
 
 /* Of a guest that ended badly the node's log gets them, in the same words. */
@@ -145,8 +147,11 @@ static void test_into_the_log(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_full), cmocka_unit_test(test_large),
-		cmocka_unit_test_setup(test_without, reset), cmocka_unit_test_setup(test_into_the_log, reset),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_large),
+		cmocka_unit_test_setup(test_without, reset),
+		cmocka_unit_test_setup(test_into_the_log, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,9 +22,7 @@
 #define TICK (SECOND / 1000000) /* of the APIC timer, 1 MHz */
 
 /* Nobody asks anything of these vCPUs. */
-void vcpu_serve_call(struct vcpu *)
-{
-}
+void vcpu_serve_call(struct vcpu *) { }
 
 /* What it waits for comes as soon as the VM goes on: not before the paused vCPU has looked often. */
 static unsigned pci_looks;
@@ -40,7 +38,9 @@ static bool pci_look(struct vcpu *v)
 	return true;
 }
 
-static const struct vcpu_look waits = { .at = LOOK_PCI_WAIT, .look = pci_look, .while_paused = true };
+static const struct vcpu_look waits = { .at = LOOK_PCI_WAIT,
+					.look = pci_look,
+					.while_paused = true };
 VCPU_LOOK(waits);
 
 /* What has nothing to do while it is paused. */

@@ -32,7 +32,11 @@ static struct fake_functions all;
 static struct pci_device dev[2];
 static u8 hw[2][256];
 static u32 registers[FAKE_REGISTERS / 4];
-static struct { u64 gpa; u64 size; u64 hpa; } mapped[64];
+static struct {
+	u64 gpa;
+	u64 size;
+	u64 hpa;
+} mapped[64];
 static unsigned nr_mapped, maps, unmaps, table_writes;
 static bool short_of_memory;
 
@@ -74,7 +78,8 @@ int vm_map(struct vm *v, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum mem
 	assert_non_null(of);
 	for (unsigned i = 0; i < parts.map.count; i++)
 		assert_false(meets(gpa.v, size, parts.map.region[i].gpa, parts.map.region[i].size));
-	for (const struct mmio_range *r = parts.ranges.mmio; r < parts.ranges.mmio + parts.ranges.nr_mmio; r++)
+	for (const struct mmio_range *r = parts.ranges.mmio;
+	     r < parts.ranges.mmio + parts.ranges.nr_mmio; r++)
 		assert_true(r->dev == of || !meets(gpa.v, size, r->base, r->size));
 	for (unsigned i = 0; i < nr_mapped; i++)
 		assert_false(meets(gpa.v, size, mapped[i].gpa, mapped[i].size));
@@ -102,13 +107,9 @@ int vm_unmap(struct vcpu *v, gpa_t gpa, u64 size)
 	return 0;
 }
 
-void vm_stage2_lock(struct vcpu *)
-{
-}
+void vm_stage2_lock(struct vcpu *) { }
 
-void vm_stage2_unlock(struct vm *)
-{
-}
+void vm_stage2_unlock(struct vm *) { }
 
 int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
 {
@@ -162,7 +163,12 @@ static int setup(void **)
 {
 	/* MSI-X in the middle of BAR 0; ports; 64-bit prefetchable of 8 GiB; ROM. And one below a page, with another of 64 KiB. */
 	static const struct host_pci_function functions[2] = {
-		{ .bar = { { 0xfeb00000, 0x10000, 0 }, { 0xc040, 0x20, 1 }, { GIB(16), GIB(8), 0xc }, { 0 }, { 0 }, { 0 },
+		{ .bar = { { 0xfeb00000, 0x10000, 0 },
+			   { 0xc040, 0x20, 1 },
+			   { GIB(16), GIB(8), 0xc },
+			   { 0 },
+			   { 0 },
+			   { 0 },
 			   { 0xfeb80000, 0x40000, 0 } } },
 		{ .bar = { { 0xfeb20100, 0x100, 0 }, { 0xfeb30000, 0x10000, 0 } } },
 	};
@@ -181,8 +187,10 @@ static int setup(void **)
 	parts.map.count = 2;
 	parts.map.region[0] = (struct gpa_region){ .gpa = 0, .size = MIB(640) };
 	parts.map.region[1] = (struct gpa_region){ .gpa = GIB(4), .size = GIB(2) };
-	parts.ranges.mmio[parts.ranges.nr_mmio++] = (struct mmio_range){ LAPIC, 0x1000, NULL, &parts.vm };
-	parts.ranges.mmio[parts.ranges.nr_mmio++] = (struct mmio_range){ 0xb0000000, MIB(256), NULL, &parts.vm };
+	parts.ranges.mmio[parts.ranges.nr_mmio++] =
+		(struct mmio_range){ LAPIC, 0x1000, NULL, &parts.vm };
+	parts.ranges.mmio[parts.ranges.nr_mmio++] =
+		(struct mmio_range){ 0xb0000000, MIB(256), NULL, &parts.vm };
 	pci.nr_functions = 2;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct pci_config_io io = { io_read, io_write, hw[i] };
@@ -192,7 +200,9 @@ static int setup(void **)
 		pci.device[i] = &dev[i];
 		dev[i].vm = &parts.vm;
 		dev[i].host = &pci.function[i];
-		assert_int_equal(pci_config_init(&dev[i].config, &io, functions[i].bar, false, false, NULL, 0), 0);
+		assert_int_equal(pci_config_init(&dev[i].config, &io, functions[i].bar, false,
+						 false, NULL, 0),
+				 0);
 	}
 	dev[0].nr_msix = 256;
 	dev[0].table = 0x4000;
@@ -298,8 +308,10 @@ static void test_far(void **)
 	d->table = 0;
 	d->pending = GIB(8) - PAGE_SIZE;
 	assert_int_equal(pci_bars_create(d), 0);
-	assert_int_equal(mapped_at(GIB(16) + PAGE_SIZE, GIB(8) - 2 * PAGE_SIZE, GIB(16) + PAGE_SIZE), 1);
-	assert_ptr_equal(pci_window_reg(&d->bar[2], GIB(8) - 8, 8), (u8 *)registers + PAGE_SIZE - 8);
+	assert_int_equal(
+		mapped_at(GIB(16) + PAGE_SIZE, GIB(8) - 2 * PAGE_SIZE, GIB(16) + PAGE_SIZE), 1);
+	assert_ptr_equal(pci_window_reg(&d->bar[2], GIB(8) - 8, 8),
+			 (u8 *)registers + PAGE_SIZE - 8);
 	assert_null(pci_window_reg(&d->bar[2], GIB(8) - 4, 8));
 	assert_null(pci_window_reg(&d->bar[2], PAGE_SIZE, 4));
 }
@@ -309,7 +321,8 @@ static void test_beside_others(void **)
 {
 	const struct pci_window *small = &dev[1].bar[0];
 
-	parts.ranges.mmio[parts.ranges.nr_mmio++] = (struct mmio_range){ 0xfed00200, 0x100, NULL, &parts.vm };
+	parts.ranges.mmio[parts.ranges.nr_mmio++] =
+		(struct mmio_range){ 0xfed00200, 0x100, NULL, &parts.vm };
 	write(1, 0x10, 4, 0xfed00100);
 	assert_true(small->mapped && small->at == 0xfed00100);
 	write(1, 0x10, 4, 0xfed00200);
@@ -378,15 +391,17 @@ static void test_all_accesses(void **)
 static void random_moves(void)
 {
 	static const u32 places[] = {
-		0, 0x1000, 0xfeb00000, 0xfeb04000, 0xfeb20000, 0xfeb30000, 0xfee00000, 0xb0000000, 0xe0000000, 0x27ff0000,
-		0xffffffff, 0x20000000,
+		0,          0x1000,     0xfeb00000, 0xfeb04000, 0xfeb20000, 0xfeb30000,
+		0xfee00000, 0xb0000000, 0xe0000000, 0x27ff0000, 0xffffffff, 0x20000000,
 	};
 
 	for (unsigned n = 0; n < ROUNDS; n++) {
 		unsigned d = rand() & 1, size = 1u << rand() % 3;
-		u16 offset = (u16)((rand() & 3 ? 0x10 + rand() % 0x24 : rand() % 0x100) & ~(size - 1));
-		u32 value = rand() & 1 ? places[(unsigned)rand() % ARRAY_SIZE(places)] + (u32)(rand() & 1) :
-					 (u32)rand() << 16 ^ (u32)rand();
+		u16 offset =
+			(u16)((rand() & 3 ? 0x10 + rand() % 0x24 : rand() % 0x100) & ~(size - 1));
+		u32 value = rand() & 1 ? places[(unsigned)rand() % ARRAY_SIZE(places)] +
+						 (u32)(rand() & 1)
+				       : (u32)rand() << 16 ^ (u32)rand();
 
 		write(d, offset, size, value);
 		/* So that much is mapped at most times. */
@@ -414,11 +429,14 @@ static void test_random(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_first, setup), cmocka_unit_test_setup(test_moves, setup),
-		cmocka_unit_test_setup(test_platform, setup), cmocka_unit_test_setup(test_far, setup),
+		cmocka_unit_test_setup(test_first, setup),
+		cmocka_unit_test_setup(test_moves, setup),
+		cmocka_unit_test_setup(test_platform, setup),
+		cmocka_unit_test_setup(test_far, setup),
 		cmocka_unit_test_setup(test_beside_others, setup),
 		cmocka_unit_test_setup(test_trapped, setup),
-		cmocka_unit_test_setup(test_all_accesses, setup), cmocka_unit_test_setup(test_random, setup),
+		cmocka_unit_test_setup(test_all_accesses, setup),
+		cmocka_unit_test_setup(test_random, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,13 +36,19 @@ static void io_write(void *, u16 offset, unsigned size, u32 value)
 static const struct pci_config_io io = { io_read, io_write, NULL };
 /* 32-bit memory, I/O, 64-bit prefetchable of 8 GiB, ROM. */
 static const struct pci_bar bars[PCI_BARS] = {
-	{ 0xfebe0000, 0x20000, 0 }, { 0xc040, 0x20, 1 }, { 0x380000000000, GIB(8), 0xc }, { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 },
+	{ 0xfebe0000, 0x20000, 0 },
+	{ 0xc040, 0x20, 1 },
+	{ 0x380000000000, GIB(8), 0xc },
+	{ 0, 0, 0 },
+	{ 0, 0, 0 },
+	{ 0, 0, 0 },
 	{ 0xfeb80000, 0x40000, 0 },
 };
 /* PM, MSI (64-bit, masks, 4 messages), PCI Express, MSI-X; SR-IOV first of all, AER, ATS, an unknown one. */
 static const struct pci_cap caps[] = {
-	{ 0x01, false, 0xc8 }, { 0x14, false, 0xb0 }, { 0x05, false, 0xd0 }, { 0x10, false, 0x60 }, { 0x11, false, 0xa0 },
-	{ 0x10, true, 0x100 }, { 0x01, true, 0x140 }, { 0x0f, true, 0x200 }, { 0x77, true, 0x210 },
+	{ 0x01, false, 0xc8 }, { 0x14, false, 0xb0 }, { 0x05, false, 0xd0 },
+	{ 0x10, false, 0x60 }, { 0x11, false, 0xa0 }, { 0x10, true, 0x100 },
+	{ 0x01, true, 0x140 }, { 0x0f, true, 0x200 }, { 0x77, true, 0x210 },
 };
 
 static int setup(void **)
@@ -356,7 +362,8 @@ static void test_short(void **)
 	hw[0x84 / 4] = 0x00800005;
 	hw[0x88 / 4] = 0xfee00000;
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(pci_config_init(&c, &io, bars, true, false, i ? list1 : list2, 2), 0);
+		assert_int_equal(pci_config_init(&c, &io, bars, true, false, i ? list1 : list2, 2),
+				 0);
 		pci_config_write(&c, 0x88, 4, ~0u);
 		assert_int_equal(hw[0x88 / 4], 0xfee00000);
 		assert_int_equal(pci_config_read(&c, 0x88, 4), ~3u);
@@ -432,7 +439,8 @@ static void test_path(void **state)
 		hw[0x68 / 4] = 0x00092020;
 		pci_config_write(&c, 0x68, 2, 0x2130);
 		assert_int_equal(hw[0x68 / 4] & 0xffff, takes & HOST_PCI_RELAXED ? 0x2130 : 0x2120);
-		assert_int_equal(pci_config_read(&c, 0x68, 2) & 0x10, takes & HOST_PCI_RELAXED ? 0x10 : 0);
+		assert_int_equal(pci_config_read(&c, 0x68, 2) & 0x10,
+				 takes & HOST_PCI_RELAXED ? 0x10 : 0);
 		pci_config_write(&c, 0x88, 2, 0x49);
 		assert_int_equal(hw[0x88 / 4], takes & HOST_PCI_ATOMICS ? 0x49 : 0x09);
 		hw[0x88 / 4] = 0x40;
@@ -445,14 +453,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_lists, setup),
-		cmocka_unit_test_setup(test_path, setup), cmocka_unit_test_setup(test_header, setup),
-		cmocka_unit_test_setup(test_decode, setup), cmocka_unit_test_setup(test_master, setup),
+		cmocka_unit_test_setup(test_path, setup),
+		cmocka_unit_test_setup(test_header, setup),
+		cmocka_unit_test_setup(test_decode, setup),
+		cmocka_unit_test_setup(test_master, setup),
 		cmocka_unit_test_setup(test_line_interrupt, setup),
-		cmocka_unit_test_setup(test_bars, setup), cmocka_unit_test_setup(test_errors, setup),
+		cmocka_unit_test_setup(test_bars, setup),
+		cmocka_unit_test_setup(test_errors, setup),
 		cmocka_unit_test_setup(test_mediated, setup),
 		cmocka_unit_test_setup(test_msi, setup),
-		cmocka_unit_test_setup(test_reset, setup), cmocka_unit_test_setup(test_short, setup),
-		cmocka_unit_test_setup(test_unknown, setup), cmocka_unit_test_setup(test_limits, setup),
+		cmocka_unit_test_setup(test_reset, setup),
+		cmocka_unit_test_setup(test_short, setup),
+		cmocka_unit_test_setup(test_unknown, setup),
+		cmocka_unit_test_setup(test_limits, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,16 +23,20 @@
 
 /* A machine's functions; all are of one vendor, their device IDs number them. */
 static const struct pci_address machine[] = {
-	{ 0, 0, PCI_DEVFN(0, 0) }, { 0, 0, PCI_DEVFN(3, 0) }, { 0, 0, PCI_DEVFN(3, 5) }, { 0, 0x80, PCI_DEVFN(1, 0) },
-	{ 1, 0x20, PCI_DEVFN(0, 0) }, { 1, 0xc0, PCI_DEVFN(0, 0) }, { 1, 0xff, PCI_DEVFN(31, 7) }, { 1, 0xff, PCI_DEVFN(31, 0) },
-	{ 7, 0x40, PCI_DEVFN(2, 0) }, { 1, 0x50, PCI_DEVFN(0, 0) },
+	{ 0, 0, PCI_DEVFN(0, 0) },     { 0, 0, PCI_DEVFN(3, 0) },     { 0, 0, PCI_DEVFN(3, 5) },
+	{ 0, 0x80, PCI_DEVFN(1, 0) },  { 1, 0x20, PCI_DEVFN(0, 0) },  { 1, 0xc0, PCI_DEVFN(0, 0) },
+	{ 1, 0xff, PCI_DEVFN(31, 7) }, { 1, 0xff, PCI_DEVFN(31, 0) }, { 7, 0x40, PCI_DEVFN(2, 0) },
+	{ 1, 0x50, PCI_DEVFN(0, 0) },
 };
 
 static u32 port_address;
-static unsigned quiet;                  /* functions that were made quiet, a bit each */
-static struct { u64 pa; u64 size; } windows[WINDOWS];
-static unsigned nr_windows, refused;    /* refused: the mapping that fails, from 1 on */
-static u64 absent;                      /* an ECAM that is not there, by its address */
+static unsigned quiet; /* functions that were made quiet, a bit each */
+static struct {
+	u64 pa;
+	u64 size;
+} windows[WINDOWS];
+static unsigned nr_windows, refused; /* refused: the mapping that fails, from 1 on */
+static u64 absent; /* an ECAM that is not there, by its address */
 /* segment 0 has no buses from 0x90 on, and registers of something where they would be */
 static bool garbage;
 static struct mcfg_info mcfg;
@@ -43,9 +47,13 @@ static u32 bridge, control2;
 
 static u32 config_of_bridge(u16 offset, u32 value)
 {
-	return offset == PCI_REG_HEADER ? value | 1 << 16 : offset == PCI_REG_BUSES ? 0x818100 :
-	       offset == PCI_REG_CAPABILITIES ? EXP : offset == EXP ? PCI_CAP_EXP | bridge << 16 : offset == EXP + 2 ? bridge :
-	       offset == EXP + 0x28 ? control2 : value;
+	return offset == PCI_REG_HEADER         ? value | 1 << 16
+	       : offset == PCI_REG_BUSES        ? 0x818100
+	       : offset == PCI_REG_CAPABILITIES ? EXP
+	       : offset == EXP                  ? PCI_CAP_EXP | bridge << 16
+	       : offset == EXP + 2              ? bridge
+	       : offset == EXP + 0x28           ? control2
+						: value;
 }
 
 static u32 config_of(struct pci_address a, u16 offset)
@@ -53,14 +61,16 @@ static u32 config_of(struct pci_address a, u16 offset)
 	if (bridge && !a.segment && a.bus == 0x81 && !PCI_FUNCTION(a.devfn))
 		return offset == PCI_REG_ID ? 0x00201af4 : 0;
 	for (unsigned i = 0; i < ARRAY_SIZE(machine); i++) {
-		if (machine[i].segment != a.segment || machine[i].bus != a.bus || machine[i].devfn != a.devfn)
+		if (machine[i].segment != a.segment || machine[i].bus != a.bus ||
+		    machine[i].devfn != a.devfn)
 			continue;
 		if (offset == PCI_REG_ID)
 			return 0x1af4 | (i + 1) << 16;
 		if (offset == PCI_REG_COMMAND)
 			return 0xffff0000 | i; /* and the status */
 		if (bridge && i == 1)
-			return config_of_bridge(offset, offset == PCI_REG_HEADER ? PCI_HEADER_MULTI : 0);
+			return config_of_bridge(offset,
+						offset == PCI_REG_HEADER ? PCI_HEADER_MULTI : 0);
 		return offset == PCI_REG_HEADER ? PCI_HEADER_MULTI : 0;
 	}
 	return 0xffffffff;
@@ -83,8 +93,8 @@ static void out_port(u16 port, u32 value)
 #define outw(port, value) out_port(port, value)
 #define outb(port, value) out_port(port, value)
 #define inl(port) in_port(port)
-#define inw(port) (u16)in_port(port)
-#define inb(port) (u8)in_port(port)
+#define inw(port) (u16) in_port(port)
+#define inb(port) (u8) in_port(port)
 
 void *mmio_map_type(u64 pa, u64 size, bool)
 {
@@ -110,7 +120,8 @@ u64 host_mmio_read(const volatile void *reg, unsigned size)
 		if (garbage && !a.segment && a.bus >= 0x90)
 			return 0x00801234;
 		if (pa >= mcfg.entry[i].base && at >> 20 <= mcfg.entry[i].bus_end)
-			return mcfg.entry[i].base == absent ? 0xffffffff : config_of(a, (u16)(at & 0xfff));
+			return mcfg.entry[i].base == absent ? 0xffffffff
+							    : config_of(a, (u16)(at & 0xfff));
 	}
 	fail();
 	return 0;
@@ -128,22 +139,16 @@ void pci_platform_init(const struct mcfg_info *m, const struct bootinfo *)
 }
 
 /* Of BARs, which none of these has. */
-void host_mmio_write(volatile void *, unsigned, u64)
-{
-}
+void host_mmio_write(volatile void *, unsigned, u64) { }
 
 void pci_keep_quiet(struct pci_function *f)
 {
 	quiet |= 1u << (f->id.device - 1);
 }
 
-void printk(const char *, ...)
-{
-}
+void printk(const char *, ...) { }
 
-void printk_debug(const char *, ...)
-{
-}
+void printk_debug(const char *, ...) { }
 
 void printk_error(const char *fmt, ...)
 {
@@ -154,9 +159,7 @@ void printk_error(const char *fmt, ...)
 	va_end(ap);
 }
 
-void pci_route_init(void)
-{
-}
+void pci_route_init(void) { }
 
 /* As pci_function.c has them. */
 static u32 read_dword(void *ctx, u16 offset)
@@ -171,7 +174,8 @@ struct pcicap_reader pci_reader(const struct pci_function *f)
 	return (struct pcicap_reader){ read_dword, (void *)(uintptr_t)f, f->extended };
 }
 
-unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem)
+unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max,
+			  const char **problem)
 {
 	const struct pcicap_reader reader = pci_reader(f);
 
@@ -263,7 +267,8 @@ static void test_each_bus_of_each_segment(void **)
 	/* One that did not stop is nobody's. */
 	assert_null(info.problem);
 	pci_functions[0].restless = true;
-	assert_true(host_pci_info(0, &info) && info.problem && strstr(info.problem, "it did not stop at boot"));
+	assert_true(host_pci_info(0, &info) && info.problem &&
+		    strstr(info.problem, "it did not stop at boot"));
 	assert_true(pci_has_ecam());
 	assert_string_equal(said, "");
 	assert_int_equal(nr_windows, 3);
@@ -295,8 +300,8 @@ static void test_buses_named_twice(void **)
  */
 static void test_recorded_superdome(void **)
 {
-	static const u64 base[] = { 0x80000000, 0xfff00000000, 0xfff30000000, 0xfff20000000, 0xfff50000000, 0xfff40000000,
-				    0xfff70000000, 0xfff60000000 };
+	static const u64 base[] = { 0x80000000,    0xfff00000000, 0xfff30000000, 0xfff20000000,
+				    0xfff50000000, 0xfff40000000, 0xfff70000000, 0xfff60000000 };
 
 	for (u16 segment = 0; segment < ARRAY_SIZE(base); segment++)
 		add(base[segment], segment, 0, 0xfe);
@@ -304,7 +309,8 @@ static void test_recorded_superdome(void **)
 	assert_int_equal(quiet, SEGMENT_0 | (SEGMENT_1 & ~0xc0u) | SEGMENT_7);
 	assert_int_equal(nr_windows, ARRAY_SIZE(base));
 	assert_true(windows[7].pa == 0xfff60000000 && windows[7].size == MIB(0xff));
-	assert_int_equal(pci_read((struct pci_address){ 7, 0x40, PCI_DEVFN(2, 0) }, 0, 4), 0x00091af4);
+	assert_int_equal(pci_read((struct pci_address){ 7, 0x40, PCI_DEVFN(2, 0) }, 0, 4),
+			 0x00091af4);
 	assert_string_equal(said, "");
 }
 
@@ -316,7 +322,8 @@ static void test_recorded_opterons(void **)
 	scan();
 	/* Those of segment 0 are all found by mechanism 1. */
 	assert_int_equal(quiet, SEGMENT_0 | BIT(9));
-	assert_true(windows[0].pa == 0xf0000000 && windows[1].pa == 0xf4000000 && windows[1].size == MIB(64));
+	assert_true(windows[0].pa == 0xf0000000 && windows[1].pa == 0xf4000000 &&
+		    windows[1].size == MIB(64));
 	assert_int_equal(pci_read((struct pci_address){ 1, 0x50, 0 }, 0, 4), 0x000a1af4);
 	assert_int_equal(pci_read((struct pci_address){ 1, 0x20, 0 }, 0, 4), 0xffffffff);
 	assert_string_equal(said, "");
@@ -325,9 +332,14 @@ static void test_recorded_opterons(void **)
 /* Below a port there is one device, whatever answers; behind another bridge, or with ARI in the port, 32 may be. */
 static void test_one_device(void **)
 {
-	static const struct { u32 bridge; u32 control2; unsigned devices; } kinds[] = {
-		{ PCIE_ROOT_PORT << 4 | 2, 0, 1 }, { PCIE_DOWNSTREAM << 4 | 2, 0x400, 1 }, { PCIE_ROOT_PORT << 4 | 1, 0x20, 1 },
-		{ PCIE_ROOT_PORT << 4 | 2, 0x20, 32 }, { PCIE_UPSTREAM << 4 | 2, 0, 32 }, { PCIE_TO_PCI << 4 | 2, 0, 32 },
+	static const struct {
+		u32 bridge;
+		u32 control2;
+		unsigned devices;
+	} kinds[] = {
+		{ PCIE_ROOT_PORT << 4 | 2, 0, 1 },    { PCIE_DOWNSTREAM << 4 | 2, 0x400, 1 },
+		{ PCIE_ROOT_PORT << 4 | 1, 0x20, 1 }, { PCIE_ROOT_PORT << 4 | 2, 0x20, 32 },
+		{ PCIE_UPSTREAM << 4 | 2, 0, 32 },    { PCIE_TO_PCI << 4 | 2, 0, 32 },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -376,13 +388,17 @@ static void test_what_cannot_be_mapped_is_said(void **)
 	refused = 2;
 	scan();
 	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_7);
-	assert_string_equal(said, "pci: segment 1, buses 20-ff: the MCFG's ECAM at 0x4002000000 cannot be mapped: functions there "
-				  "are not found, and their DMA stays on\n");
+	assert_string_equal(
+		said,
+		"pci: segment 1, buses 20-ff: the MCFG's ECAM at 0x4002000000 cannot be mapped: functions there "
+		"are not found, and their DMA stays on\n");
 	refused = 1;
 	scan();
 	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_1 | SEGMENT_7);
-	assert_string_equal(said, "pci: segment 0, buses 00-ff: the MCFG's ECAM at 0xb0000000 cannot be mapped: "
-				  "mechanism 1 is used\n");
+	assert_string_equal(
+		said,
+		"pci: segment 0, buses 00-ff: the MCFG's ECAM at 0xb0000000 cannot be mapped: "
+		"mechanism 1 is used\n");
 }
 
 static void test_an_ecam_that_is_not_there(void **)
@@ -392,8 +408,10 @@ static void test_an_ecam_that_is_not_there(void **)
 	scan();
 	assert_int_equal(quiet, SEGMENT_0);
 	assert_false(pci_has_ecam());
-	assert_string_equal(said, "pci: segment 0, buses 80-ff: the MCFG's ECAM at 0xb8000000 shows others than mechanism 1: "
-				  "mechanism 1 is used\n");
+	assert_string_equal(
+		said,
+		"pci: segment 0, buses 80-ff: the MCFG's ECAM at 0xb8000000 shows others than mechanism 1: "
+		"mechanism 1 is used\n");
 }
 
 int main(void)
@@ -401,7 +419,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_each_bus_of_each_segment, begin),
 		cmocka_unit_test_setup(test_buses_named_twice, begin),
-		cmocka_unit_test_setup(test_recorded_superdome, begin), cmocka_unit_test_setup(test_recorded_opterons, begin),
+		cmocka_unit_test_setup(test_recorded_superdome, begin),
+		cmocka_unit_test_setup(test_recorded_opterons, begin),
 		cmocka_unit_test_setup(test_one_device, begin),
 		cmocka_unit_test_setup(test_segment_0_without_ecam, begin),
 		cmocka_unit_test_setup(test_more_buses_than_there_are, begin),

@@ -26,9 +26,11 @@ static bool parse(const char *text)
 
 static void test_all_kinds(void **)
 {
-	assert_true(parse("# node type c3\n\n" TABLES "route = 0000:00/1f D 19\nroute = 0001:e0/1c.0/01.7/0 A 65535\n"
-			       "window = 0000:00 mem 0xa0000-0xffffffffffffffff\nwindow = 0000:00 io 0x0-0xcf7\n"
-			       "proximity = 0000:80 4294967295\nend = 5\n# the last\n"));
+	assert_true(parse(
+		"# node type c3\n\n" TABLES
+		"route = 0000:00/1f D 19\nroute = 0001:e0/1c.0/01.7/0 A 65535\n"
+		"window = 0000:00 mem 0xa0000-0xffffffffffffffff\nwindow = 0000:00 io 0x0-0xcf7\n"
+		"proximity = 0000:80 4294967295\nend = 5\n# the last\n"));
 	assert_int_equal(facts.count, 5);
 	assert_int_equal(facts.fact[0].of.kind, PCI_FACT_ROUTE);
 	assert_int_equal(facts.fact[0].line, 4);
@@ -73,7 +75,8 @@ static void refused(const char *text, unsigned line, const char *what, u64 here,
 
 static void test_of_another_machine(void **)
 {
-	refused("tables = 0123456789abcdee\nend = 0\n", 1, "not of this machine: the hash of its tables", HASH - 1, HASH);
+	refused("tables = 0123456789abcdee\nend = 0\n", 1,
+		"not of this machine: the hash of its tables", HASH - 1, HASH);
 	assert_true(parse(TABLES "end = 0"));
 	refused("end = 0\n", 1, NO_TABLES, 0, 0);
 	refused("route = 0000:00/1 A 16\n", 1, NO_TABLES, 0, 0);
@@ -100,13 +103,16 @@ static void test_cut_off(void **)
 
 static void test_contradicts_itself(void **)
 {
-	refused(TABLES "route = 0000:00/1 A 16\nroute = 0000:00/1 B 17\nroute = 0000:00/01 A 18\n", 4, "given before", 18, 16);
+	refused(TABLES "route = 0000:00/1 A 16\nroute = 0000:00/1 B 17\nroute = 0000:00/01 A 18\n",
+		4, "given before", 18, 16);
 	refused(TABLES "proximity = 0000:80 0\nproximity = 0000:80 1\n", 3, "given before", 1, 0);
 	refused(TABLES "proximity = 0000:80 1\nproximity = 0000:80 1\n", 3, "given before", 1, 1);
 	/* Others: a path, a bridge, a segment, a kind. */
-	assert_true(parse(TABLES "route = 0000:00/1 A 16\nroute = 0000:00/2.1/1 A 18\n"
-			  "route = 0000:00/2.2/1 A 19\nroute = 0001:00/1 A 20\nroute = 0000:01/1 A 21\nroute = 0000:00/2 A 22\n"
-			  "proximity = 0000:00 1\nwindow = 0000:00 io 0x0-0x1\nwindow = 0000:00 io 0x2-0x3\nend = 9\n"));
+	assert_true(parse(
+		TABLES
+		"route = 0000:00/1 A 16\nroute = 0000:00/2.1/1 A 18\n"
+		"route = 0000:00/2.2/1 A 19\nroute = 0001:00/1 A 20\nroute = 0000:01/1 A 21\nroute = 0000:00/2 A 22\n"
+		"proximity = 0000:00 1\nwindow = 0000:00 io 0x0-0x1\nwindow = 0000:00 io 0x2-0x3\nend = 9\n"));
 	assert_ptr_equal(pci_facts_find(&facts, &facts.fact[2].of), &facts.fact[2]);
 	assert_null(pci_facts_find(&facts, &(struct pci_fact_key){ .bus = 0, .device = 3 }));
 }
@@ -160,7 +166,8 @@ static void test_full(void **)
 
 	n += (size_t)snprintf(text, sizeof(text), TABLES);
 	for (unsigned i = 0; i < PCI_FACTS_MAX; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "window = 0000:00 io 0x0-0x%x\n", i);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "window = 0000:00 io 0x0-0x%x\n",
+				      i);
 	snprintf(text + n, sizeof(text) - n, "end = %u\n", PCI_FACTS_MAX);
 	assert_true(parse(text));
 	assert_int_equal(facts.count, PCI_FACTS_MAX);
@@ -171,21 +178,25 @@ static void test_full(void **)
 /* Against FNV-1a's published values; in any order. */
 static void test_hash(void **)
 {
-	struct aml_span body[] = { { (const u8 *)"a", 1 }, { (const u8 *)"foobar", 6 }, { NULL, 0 } };
+	struct aml_span body[] = { { (const u8 *)"a", 1 },
+				   { (const u8 *)"foobar", 6 },
+				   { NULL, 0 } };
 	const struct aml_span turned[] = { body[1], body[0], body[2] };
 
 	assert_true(pci_facts_hash(&(struct aml_tables){ body, 0 }) == 0);
 	assert_true(pci_facts_hash(&(struct aml_tables){ body, 1 }) == 0xaf63dc4c8601ec8cu);
 	assert_true(pci_facts_hash(&(struct aml_tables){ body + 1, 1 }) == 0x85944171f73967e8u);
 	assert_true(pci_facts_hash(&(struct aml_tables){ body + 2, 1 }) == 0xcbf29ce484222325u);
-	assert_true(pci_facts_hash(&(struct aml_tables){ body, 3 }) == pci_facts_hash(&(struct aml_tables){ turned, 3 }));
+	assert_true(pci_facts_hash(&(struct aml_tables){ body, 3 }) ==
+		    pci_facts_hash(&(struct aml_tables){ turned, 3 }));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_of_another_machine), cmocka_unit_test(test_cut_off),
-		cmocka_unit_test(test_contradicts_itself), cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_of_another_machine),
+		cmocka_unit_test(test_cut_off),   cmocka_unit_test(test_contradicts_itself),
+		cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_full),
 		cmocka_unit_test(test_hash),
 	};
 

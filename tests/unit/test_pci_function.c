@@ -14,31 +14,43 @@
 #include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
 
-enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0, AER = 0x100, LTR = 0x150, REBAR = 0x160, VF_REBAR = 0x180 };
+enum {
+	PM = 0x40,
+	MSI = 0x50,
+	MSIX = 0x70,
+	EXP = 0x80,
+	AF = 0xc0,
+	AER = 0x100,
+	LTR = 0x150,
+	REBAR = 0x160,
+	VF_REBAR = 0x180
+};
 
 static u8 config[0x200], port_config[256]; /* PCI Express at EXP there, too */
 static struct pci_function f;
-static const struct pci_function port = { .address = { .bus = 0, .devfn = 0x20 }, .header_type = 1, .secondary_bus = 1 };
-static bool alone;           /* below the port */
-static char bus_log[100];    /* what the port was told, and reads while its link is away */
+static const struct pci_function port = { .address = { .bus = 0, .devfn = 0x20 },
+					  .header_type = 1,
+					  .secondary_bus = 1 };
+static bool alone; /* below the port */
+static char bus_log[100]; /* what the port was told, and reads while its link is away */
 static unsigned link_away;
 static unsigned resets, errors;
-static unsigned pending;     /* reads for which transactions are under way */
-static unsigned away;        /* reads that are not answered */
-static unsigned leaves_at;   /* the n-th read from now on finds it gone, ... */
-static bool leaves_whole;    /* ... if not this: by a reset of its own */
-static u64 leaves_for;       /* ... for so long */
-static u64 gone_until;       /* TSC */
-static unsigned away_after;  /* ... after a reset */
-static bool stubborn;        /* bus master stays on, but for a reset */
-static bool still_stubborn;  /* ... also after a reset */
+static unsigned pending; /* reads for which transactions are under way */
+static unsigned away; /* reads that are not answered */
+static unsigned leaves_at; /* the n-th read from now on finds it gone, ... */
+static bool leaves_whole; /* ... if not this: by a reset of its own */
+static u64 leaves_for; /* ... for so long */
+static u64 gone_until; /* TSC */
+static unsigned away_after; /* ... after a reset */
+static bool stubborn; /* bus master stays on, but for a reset */
+static bool still_stubborn; /* ... also after a reset */
 static unsigned still_pending; /* pending, after a reset */
 /* its FLR does not end if it is no bus master with all messages masked */
 static bool wedges;
-static bool dead;            /* after a reset: never comes back */
-static unsigned reads;       /* of its configuration space */
-static u64 now;              /* the TSC of resets, of 1 MHz */
-static u64 polls;            /* reads that were not answered: one a millisecond */
+static bool dead; /* after a reset: never comes back */
+static unsigned reads; /* of its configuration space */
+static u64 now; /* the TSC of resets, of 1 MHz */
+static u64 polls; /* reads that were not answered: one a millisecond */
 static const u64 khz = 1000; /* of the TSC: milliseconds that do not hold the test up */
 
 /* The way to memory takes all at first. */
@@ -278,9 +290,7 @@ static int take_back_now(void)
 	return err == -ENODEV ? 0 : err;
 }
 
-void printk(const char *, ...)
-{
-}
+void printk(const char *, ...) { }
 
 void printk_error(const char *, ...)
 {
@@ -310,9 +320,13 @@ static int setup(void **)
 	bus_log[0] = 0;
 	link_away = 0;
 	f = (struct pci_function){
-		.address.bus = 1, .id.class_code = 0x020000, .extended = true,
-		.bar = { { .base = 0xfebc0000, .size = 0x20000 }, { .base = 0xc040, .flags = 1 },
-			 { .base = 0x380000000000, .size = 0x1000, .flags = 0xc }, [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
+		.address.bus = 1,
+		.id.class_code = 0x020000,
+		.extended = true,
+		.bar = { { .base = 0xfebc0000, .size = 0x20000 },
+			 { .base = 0xc040, .flags = 1 },
+			 { .base = 0x380000000000, .size = 0x1000, .flags = 0xc },
+			 [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
 	};
 	resets = errors = pending = away = away_after = leaves_at = 0;
 	polls = gone_until = 0;
@@ -395,7 +409,8 @@ static void is_restored(void)
 static void test_boot(void **)
 {
 	static const u32 left_alone[] = {
-		0x060000, 0x060400, 0x080000, 0x080020, 0x080200, 0x080300, 0x080400, 0x080600, 0x080700,
+		0x060000, 0x060400, 0x080000, 0x080020, 0x080200,
+		0x080300, 0x080400, 0x080600, 0x080700,
 	};
 	static const u32 quieted[] = { 0x080100, 0x080501, 0x088000, 0x020000 };
 	u8 before[sizeof(config)];
@@ -728,7 +743,8 @@ static void test_moments(void **state)
 	setup(state);
 	away = 1;
 	assert_false(pci_change16(&f, 4, 1, 2));
-	assert_true(get(4, 2) == 7 && pci_change16(&f, 4, 1, 0) && get(4, 2) == 6 && pci_change16(&f, 4, 1, 0));
+	assert_true(get(4, 2) == 7 && pci_change16(&f, 4, 1, 0) && get(4, 2) == 6 &&
+		    pci_change16(&f, 4, 1, 0));
 }
 
 /* Each time that it is back it goes again before its reset is begun: that ends, too. */
@@ -804,7 +820,10 @@ static void test_absent(void **)
 static void test_quirks(void **state)
 {
 	static const struct pci_id hang[] = {
-		{ 0x1022, 0x149c, 0 }, { 0x8086, 0x1503, 0 }, { 0x14c3, 0x0616, 0 }, { 0x144d, 0xa804, 0 },
+		{ 0x1022, 0x149c, 0 },
+		{ 0x8086, 0x1503, 0 },
+		{ 0x14c3, 0x0616, 0 },
+		{ 0x144d, 0xa804, 0 },
 	};
 	u64 start;
 
@@ -835,14 +854,20 @@ static void test_quirks(void **state)
 static void test_ineffective(void **state)
 {
 	static const struct pci_id keeps[] = {
-		{ 0x1002, 0x6610, 0x030000 }, { 0x15b3, 0xcb84, 0x020000 }, { 0x15b3, 0xcf80, 0x028000 },
+		{ 0x1002, 0x6610, 0x030000 },
+		{ 0x15b3, 0xcb84, 0x020000 },
+		{ 0x15b3, 0xcf80, 0x028000 },
 	};
 	static const struct pci_id hangs[] = {
-		{ 0x10de, 0x2342, 0x030200 }, { 0x104c, 0xb005, 0x118000 }, { 0x1b21, 0x1164, 0x010601 },
+		{ 0x10de, 0x2342, 0x030200 },
+		{ 0x104c, 0xb005, 0x118000 },
+		{ 0x1b21, 0x1164, 0x010601 },
 	};
 	/* An Instinct is no VGA; ConnectX; H100. */
 	static const struct pci_id others[] = {
-		{ 0x1002, 0x740f, 0x120000 }, { 0x15b3, 0x1017, 0x020000 }, { 0x10de, 0x2330, 0x030200 },
+		{ 0x1002, 0x740f, 0x120000 },
+		{ 0x15b3, 0x1017, 0x020000 },
+		{ 0x10de, 0x2330, 0x030200 },
 		{ 0x10de, 0x2380, 0x030200 },
 	};
 	struct pci_info info;
@@ -854,7 +879,9 @@ static void test_ineffective(void **state)
 			alone = port_alone;
 			assert_int_equal(reset_now(), port_alone ? 0 : -ENODEV);
 			assert_string_equal(bus_log, port_alone ? "+-" : "");
-			info = (struct pci_info){ .id = keeps[i], .pm_reset = true, .flr = true, .bus_reset = true };
+			info = (struct pci_info){
+				.id = keeps[i], .pm_reset = true, .flr = true, .bus_reset = true
+			};
 			pci_correct_resets(&info);
 			assert_true(!info.pm_reset && info.flr && info.bus_reset);
 		}
@@ -864,7 +891,9 @@ static void test_ineffective(void **state)
 		assert_int_equal(reset_now(), -ENODEV);
 		assert_string_equal(bus_log, "");
 		is_quiet();
-		info = (struct pci_info){ .id = hangs[i], .pm_reset = true, .flr = true, .bus_reset = true };
+		info = (struct pci_info){
+			.id = hangs[i], .pm_reset = true, .flr = true, .bus_reset = true
+		};
 		pci_correct_resets(&info);
 		assert_true(info.pm_reset && info.flr && !info.bus_reset);
 	}
@@ -874,7 +903,9 @@ static void test_ineffective(void **state)
 			f.id = others[i];
 			assert_int_equal(reset_now(), 0);
 			assert_int_equal(resets, 1);
-			info = (struct pci_info){ .id = others[i], .pm_reset = true, .bus_reset = true };
+			info = (struct pci_info){ .id = others[i],
+						  .pm_reset = true,
+						  .bus_reset = true };
 			pci_correct_resets(&info);
 			assert_true(info.pm_reset && !info.flr && info.bus_reset);
 		}
@@ -949,15 +980,23 @@ static void test_reset(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_boot, setup), cmocka_unit_test_setup(test_take_back, setup),
-		cmocka_unit_test_setup(test_bus, setup), cmocka_unit_test_setup(test_left, setup),
-		cmocka_unit_test_setup(test_disobedient, setup), cmocka_unit_test_setup(test_reset, setup),
-		cmocka_unit_test_setup(test_slow, setup), cmocka_unit_test_setup(test_quirks, setup),
-		cmocka_unit_test_setup(test_away, setup), cmocka_unit_test_setup(test_goes, setup),
+		cmocka_unit_test_setup(test_boot, setup),
+		cmocka_unit_test_setup(test_take_back, setup),
+		cmocka_unit_test_setup(test_bus, setup),
+		cmocka_unit_test_setup(test_left, setup),
+		cmocka_unit_test_setup(test_disobedient, setup),
+		cmocka_unit_test_setup(test_reset, setup),
+		cmocka_unit_test_setup(test_slow, setup),
+		cmocka_unit_test_setup(test_quirks, setup),
+		cmocka_unit_test_setup(test_away, setup),
+		cmocka_unit_test_setup(test_goes, setup),
 		cmocka_unit_test_setup(test_comes_and_goes, setup),
-		cmocka_unit_test_setup(test_goes_when_quiet, setup), cmocka_unit_test_setup(test_moments, setup),
-		cmocka_unit_test_setup(test_absent, setup), cmocka_unit_test_setup(test_ineffective, setup),
-		cmocka_unit_test_setup(test_special_flr, setup), cmocka_unit_test_setup(test_path, setup),
+		cmocka_unit_test_setup(test_goes_when_quiet, setup),
+		cmocka_unit_test_setup(test_moments, setup),
+		cmocka_unit_test_setup(test_absent, setup),
+		cmocka_unit_test_setup(test_ineffective, setup),
+		cmocka_unit_test_setup(test_special_flr, setup),
+		cmocka_unit_test_setup(test_path, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

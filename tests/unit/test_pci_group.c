@@ -11,8 +11,11 @@
 #include "kernel/pci/pci_function.h"
 
 #define AT(bus, device, fn) { 0, bus, (device) << 3 | (fn) }
-#define BRIDGE(from, bus, device, fn) { .address = AT(bus, device, fn), .header_type = 1, .secondary_bus = (from), \
-			      .subordinate_bus = (from) }
+#define BRIDGE(from, bus, device, fn) \
+	{ .address = AT(bus, device, fn), \
+	  .header_type = 1, \
+	  .secondary_bus = (from), \
+	  .subordinate_bus = (from) }
 
 /* clang-format off */
 static struct pci_function function[] = {
@@ -61,7 +64,11 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 	assert_int_equal(offset, 0x42);
 	if (integrated && !a.bus && PCI_DEVICE(a.devfn) == 31)
 		return PCIE_INTEGRATED << 4 | 2;
-	return (a.bus == 2 ? PCIE_UPSTREAM : a.bus == 3 ? PCIE_DOWNSTREAM : PCIE_ROOT_PORT) << 4 | 2;
+	return (a.bus == 2   ? PCIE_UPSTREAM
+		: a.bus == 3 ? PCIE_DOWNSTREAM
+			     : PCIE_ROOT_PORT)
+		       << 4 |
+	       2;
 }
 
 static unsigned changes;
@@ -106,9 +113,11 @@ static void test_groups(void **)
 		/* Both downstream ports, but no root port: what the root ports reflect. */
 		{ BIT(10) | BIT(11), { 0, 1, 1, 3, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1 } },
 		/* Root ports and downstream ports; an upstream port of one function has none (6.12.1.2). */
-		{ BIT(1) | BIT(2) | BIT(10) | BIT(11), { 0, 1, 2, 3, 4, 4, 4, 7, 7, 9, 9, 9, 12, 13 } },
+		{ BIT(1) | BIT(2) | BIT(10) | BIT(11),
+		  { 0, 1, 2, 3, 4, 4, 4, 7, 7, 9, 9, 9, 12, 13 } },
 		/* All ports: every card. */
-		{ BIT(1) | BIT(2) | BIT(9) | BIT(10) | BIT(11), { 0, 1, 2, 3, 4, 4, 4, 7, 7, 9, 10, 11, 12, 13 } },
+		{ BIT(1) | BIT(2) | BIT(9) | BIT(10) | BIT(11),
+		  { 0, 1, 2, 3, 4, 4, 4, 7, 7, 9, 10, 11, 12, 13 } },
 	};
 
 	for (unsigned n = 0; n < ARRAY_SIZE(cases); n++) {
@@ -141,7 +150,9 @@ static void test_own_port(void **)
 
 	function[2].subordinate_bus = function[9].subordinate_bus = 5;
 	for (unsigned i = 0; i < ARRAY_SIZE(function); i++)
-		assert_ptr_equal(pci_own_port(&function[i]), i == alone[0] ? &function[10] : i == alone[1] ? &function[11] : NULL);
+		assert_ptr_equal(pci_own_port(&function[i]), i == alone[0]   ? &function[10]
+							     : i == alone[1] ? &function[11]
+									     : NULL);
 	/* A bus behind it that firmware has numbered for later is no function; one with a function is. */
 	function[10].subordinate_bus = 5;
 	assert_null(pci_own_port(&function[12]));
@@ -202,12 +213,12 @@ static void set_ids(unsigned first, unsigned count, u16 vendor, u16 device)
 static void test_without_acs(void **)
 {
 	static const struct pci_id apart[] = {
-		{ 0x8086, 0x10c9, 0 }, { 0x8086, 0x1521, 0 }, { 0x8086, 0x10fb, 0 }, { 0x14e4, 0x16d7, 0 }, { 0x1924, 0x0a03, 0 },
-		{ 0x8088, 0x010f, 0 },
+		{ 0x8086, 0x10c9, 0 }, { 0x8086, 0x1521, 0 }, { 0x8086, 0x10fb, 0 },
+		{ 0x14e4, 0x16d7, 0 }, { 0x1924, 0x0a03, 0 }, { 0x8088, 0x010f, 0 },
 	};
 	static const struct pci_id together[] = {
-		{ 0x8086, 0x10ca, 0 }, { 0x8086, 0x1520, 0 }, { 0x8086, 0x1525, 0 }, { 0x8086, 0x1528, 0 }, { 0x15b3, 0x10c9, 0 },
-		{ 0x8088, 0x0110, 0 },
+		{ 0x8086, 0x10ca, 0 }, { 0x8086, 0x1520, 0 }, { 0x8086, 0x1525, 0 },
+		{ 0x8086, 0x1528, 0 }, { 0x15b3, 0x10c9, 0 }, { 0x8088, 0x0110, 0 },
 	};
 
 	acs = BIT(1);
@@ -271,10 +282,10 @@ static void test_isolate(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_other_bus), cmocka_unit_test(test_circles),
-		cmocka_unit_test(test_own_port),
-		cmocka_unit_test(test_parts), cmocka_unit_test(test_without_acs), cmocka_unit_test(test_integrated),
-		cmocka_unit_test(test_isolate),
+		cmocka_unit_test(test_groups),     cmocka_unit_test(test_other_bus),
+		cmocka_unit_test(test_circles),    cmocka_unit_test(test_own_port),
+		cmocka_unit_test(test_parts),      cmocka_unit_test(test_without_acs),
+		cmocka_unit_test(test_integrated), cmocka_unit_test(test_isolate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,8 +26,8 @@ static struct function {
 	unsigned writes;
 	unsigned after; /* reads of its command since the last write */
 } machine[] = {
-	{ .bus = 0, .devfn = PCI_DEVFN(0, 0), .class_code = 0x060000 },            /* host bridge */
-	{ .bus = 0, .devfn = PCI_DEVFN(2, 0), .class_code = 0x030000 },            /* display */
+	{ .bus = 0, .devfn = PCI_DEVFN(0, 0), .class_code = 0x060000 }, /* host bridge */
+	{ .bus = 0, .devfn = PCI_DEVFN(2, 0), .class_code = 0x030000 }, /* display */
 	/* network, of one function: */
 	{ .bus = 0, .devfn = PCI_DEVFN(3, 0), .class_code = 0x020000 },
 	/* ... which shows itself again */
@@ -36,13 +36,13 @@ static struct function {
 	{ .bus = 0, .devfn = PCI_DEVFN(0x1c, 0), .class_code = 0x060400, .header = 0x81 },
 	/* a bridge, whatever its class says */
 	{ .bus = 0, .devfn = PCI_DEVFN(0x1c, 5), .class_code = 0x088000, .header = 1 },
-	{ .bus = 0, .devfn = PCI_DEVFN(0x1d, 0), .class_code = 0x0c0320 },         /* USB */
-	{ .bus = 0, .devfn = PCI_DEVFN(0x1e, 0), .class_code = 0x080600 },         /* an IOMMU */
+	{ .bus = 0, .devfn = PCI_DEVFN(0x1d, 0), .class_code = 0x0c0320 }, /* USB */
+	{ .bus = 0, .devfn = PCI_DEVFN(0x1e, 0), .class_code = 0x080600 }, /* an IOMMU */
 	/* ISA bridge, first of several: */
 	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 0), .class_code = 0x060100, .header = 0x80 },
 	/* a disk's controller */
 	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 2), .class_code = 0x010601 },
-	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 3), .class_code = 0x0c0500 },         /* SMBus */
+	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 3), .class_code = 0x0c0500 }, /* SMBus */
 	/* a DMA controller */
 	{ .bus = 0, .devfn = PCI_DEVFN(0x1f, 7), .class_code = 0x080100 },
 	/* behind the port */
@@ -52,7 +52,8 @@ static struct function {
 	{ .bus = 0x80, .devfn = PCI_DEVFN(1, 0), .class_code = 0x010802 },
 };
 enum { NIC = 2, AGAIN = 3, DISK = 9, DMAC = 11, BEHIND = 12, LAST = 13, NVME = 14 };
-static const u32 silenced = BIT(NIC) | BIT(DISK) | BIT(10) | BIT(DMAC) | BIT(BEHIND) | BIT(LAST) | BIT(NVME);
+static const u32 silenced =
+	BIT(NIC) | BIT(DISK) | BIT(10) | BIT(DMAC) | BIT(BEHIND) | BIT(LAST) | BIT(NVME);
 static u32 address;
 
 static struct function *at_address(void)
@@ -100,8 +101,8 @@ static void out_port(u16 port, unsigned size, u32 value)
 #define outw(port, value) out_port(port, 2, value)
 #define outb(port, value) out_port(port, 1, value)
 #define inl(port) in_port(port)
-#define inw(port) (u16)in_port(port)
-#define inb(port) (u8)in_port(port)
+#define inw(port) (u16) in_port(port)
+#define inb(port) (u8) in_port(port)
 #include "kernel/pci/pci_port.c"
 #include "kernel/pci/pci_masters.c"
 
@@ -163,19 +164,23 @@ static void test_stubborn(void **)
 /* The rule by which pci_keep_quiet() goes, too. */
 static void test_serves_others(void **)
 {
-	static const u32 yes[] = { 0x060000, 0x060400, 0x080000, 0x080020, 0x080200, 0x080300, 0x080400, 0x080600, 0x080700 };
-	static const u32 no[] = { 0x080100, 0x080500, 0x080800, 0x088000, 0x020000, 0x030000, 0x0c0330 };
+	static const u32 yes[] = { 0x060000, 0x060400, 0x080000, 0x080020, 0x080200,
+				   0x080300, 0x080400, 0x080600, 0x080700 };
+	static const u32 no[] = { 0x080100, 0x080500, 0x080800, 0x088000,
+				  0x020000, 0x030000, 0x0c0330 };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(yes); i++)
 		assert_true(pci_serves_others(0, yes[i]));
 	for (unsigned i = 0; i < ARRAY_SIZE(no); i++)
-		assert_true(!pci_serves_others(0, no[i]) && pci_serves_others(1, no[i]) && pci_serves_others(2, no[i]));
+		assert_true(!pci_serves_others(0, no[i]) && pci_serves_others(1, no[i]) &&
+			    pci_serves_others(2, no[i]));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_all, reset), cmocka_unit_test_setup(test_stubborn, reset),
+		cmocka_unit_test_setup(test_all, reset),
+		cmocka_unit_test_setup(test_stubborn, reset),
 		cmocka_unit_test(test_serves_others),
 	};
 

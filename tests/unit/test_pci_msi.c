@@ -38,13 +38,9 @@ void lapic_set_irr(struct lapic *l, u8 vector, bool)
 	taken++;
 }
 
-void lapic_error(struct lapic *, u32)
-{
-}
+void lapic_error(struct lapic *, u32) { }
 
-void vcpu_kick(struct vcpu *)
-{
-}
+void vcpu_kick(struct vcpu *) { }
 
 void vcpu_init_ipi(struct vcpu *)
 {
@@ -74,7 +70,9 @@ static int setup(void **)
 	vm.nr_vcpus = 2;
 	vm.vcpus = by_id;
 	for (unsigned i = 0; i < 2; i++) {
-		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .apic_id = i, .cpu = i + 2, .lapic = &lapics[i] };
+		vcpus[i] = (struct vcpu){
+			.vm = &vm, .id = i, .apic_id = i, .cpu = i + 2, .lapic = &lapics[i]
+		};
 		vcpus[i].apic_base = APIC_BASE_EN;
 		lapics[i] = (struct lapic){ .vcpu = &vcpus[i], .svr = LAPIC_SVR_ENABLE };
 		by_id[i] = &vcpus[i];
@@ -88,7 +86,9 @@ static int setup(void **)
 	host_pci_write(0, 0x34, 1, MSI);
 	dev.vm = &vm;
 	dev.host = &function;
-	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
+	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps,
+					 ARRAY_SIZE(caps)),
+			 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	dev.bar[0].nr_traps = 1;
 	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000, (volatile u8 *)registers };
@@ -110,7 +110,9 @@ static void again(u32 msi, unsigned entries)
 	host_pci_write(0, MSI, 4, msi);
 	host_pci_write(0, MSIX, 4, (entries - 1) << 16 | 0x11);
 	host_pci_write(0, MSIX + 8, 4, TABLE + 0x8000);
-	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
+	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps,
+					 ARRAY_SIZE(caps)),
+			 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	dev.bar[0].nr_traps = 1;
 	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x9000, (volatile u8 *)registers };
@@ -401,13 +403,15 @@ static void test_fewer_entries(void **)
 	assert_true(pci_msix_owns(&dev, 0, TABLE + 64 * 16));
 	write_entry(64, 0xfee01000, 0x41, 0);
 	assert_int_equal(registers[64 * 4], 0);
-	assert_true(pci_msix_read(&dev, TABLE + 64 * 16, 4) == 0 && pci_msix_read(&dev, TABLE + 64 * 16 + 12, 4) == 1);
+	assert_true(pci_msix_read(&dev, TABLE + 64 * 16, 4) == 0 &&
+		    pci_msix_read(&dev, TABLE + 64 * 16 + 12, 4) == 1);
 	/* All that it sees work, and move, one after the other. */
 	for (unsigned to = 0; to < 2; to++)
 		for (unsigned i = 0; i < 63; i++) {
 			write_entry(i, 0xfee00000 | to << 12, 0x41, 0);
 			assert_true(registers[i * 4 + 3] == 0);
-			goes_to(registers[i * 4], 0, 2 + to, fake_host.entry[registers[i * 4] >> 5 & 0x7fff].vector);
+			goes_to(registers[i * 4], 0, 2 + to,
+				fake_host.entry[registers[i * 4] >> 5 & 0x7fff].vector);
 		}
 	/* After a reset it is as small. */
 	host_pci_write(0, MSIX, 4, (ENTRIES - 1) << 16 | 0x11);
@@ -434,11 +438,11 @@ static void test_garbage(void **)
 		u64 address;
 		u32 data;
 	} bad[] = {
-		{ 0xfee00000, 0x0f },  /* vector below 16 */
+		{ 0xfee00000, 0x0f }, /* vector below 16 */
 		{ 0xfee00000, 0x241 }, { 0xfee00000, 0x441 }, /* SMI, NMI */
 		{ 0xfee00000, 0x541 }, { 0xfee00000, 0x741 }, /* INIT, ExtINT */
-		{ 0xfee05000, 0x41 },  /* somebody else's CPU */
-		{ 0xfed00000, 0x41 }, { 0x1fee00000, 0x41 }, { 0, 0 }, { ~0ull, ~0u },
+		{ 0xfee05000, 0x41 }, /* somebody else's CPU */
+		{ 0xfed00000, 0x41 },  { 0x1fee00000, 0x41 }, { 0, 0 }, { ~0ull, ~0u },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -473,7 +477,8 @@ static void test_msix_bytes(void **)
 
 		memcpy(bytes + i * 4, &word, 4);
 	}
-	assert_true(bytes[1] == 0x10 && bytes[8] == 0x78 && bytes[11] == 0x12 && bytes[12] == 1 && bytes[20] == 0x34);
+	assert_true(bytes[1] == 0x10 && bytes[8] == 0x78 && bytes[11] == 0x12 && bytes[12] == 1 &&
+		    bytes[20] == 0x34);
 	for (unsigned size = 1; size <= 8; size *= 2)
 		for (unsigned at = 0; at < sizeof(bytes); at += size) {
 			u64 want = 0;
@@ -599,7 +604,8 @@ static void test_exhaustion(void **)
 	assert_int_equal(open, FAKE_VECTORS);
 	/* Said once, however often the guest tries. */
 	assert_non_null(strstr(fake_host.log, "no interrupt vectors left"));
-	assert_null(strstr(strstr(fake_host.log, "no interrupt vectors left") + 1, "no interrupt vectors left"));
+	assert_null(strstr(strstr(fake_host.log, "no interrupt vectors left") + 1,
+			   "no interrupt vectors left"));
 	write_entry(0, 0xfee00000, 0x41, 1);
 	write_entry(64, 0xfee00000, 0x99, 0);
 	assert_int_equal(registers[64 * 4 + 3], 0);

@@ -55,7 +55,9 @@ static void test_recorded(void **)
 		{ { DOWN, UP, HASWELL }, 3, HOST_PCI_ATOMICS },
 		{ { DOWN, UP, ROOT_ROUTES_ONLY }, 3, HOST_PCI_RELAXED },
 		/* A bridge to PCI, and a part of the root complex, or a way that is too long. */
-		{ { { 0x10b5, 0x8112, PCIE_TO_PCI, ROUTING | OPS, 0 }, INTEL_1901 }, 2, HOST_PCI_RELAXED },
+		{ { { 0x10b5, 0x8112, PCIE_TO_PCI, ROUTING | OPS, 0 }, INTEL_1901 },
+		  2,
+		  HOST_PCI_RELAXED },
 		{ { DOWN }, 0, HOST_PCI_RELAXED },
 		{ { DOWN, UP }, 2, HOST_PCI_RELAXED },
 	};
@@ -64,7 +66,9 @@ static void test_recorded(void **)
 		assert_int_equal(pci_path_takes(ways[i].hop, ways[i].count), ways[i].takes);
 	/* One of the two sizes is not enough; neighbours of the quirk's IDs, and another vendor's. */
 	for (unsigned bit = 7; bit < 9; bit++)
-		assert_int_equal(pci_path_takes(&(struct pci_hop){ 0, 0, PCIE_ROOT_PORT, BIT(bit), 0 }, 1), HOST_PCI_RELAXED);
+		assert_int_equal(
+			pci_path_takes(&(struct pci_hop){ 0, 0, PCIE_ROOT_PORT, BIT(bit), 0 }, 1),
+			HOST_PCI_RELAXED);
 	for (unsigned i = 0; i < 0x10; i++) {
 		u16 relaxed = i && i < 0xf ? 0 : HOST_PCI_RELAXED;
 
@@ -76,19 +80,30 @@ static void test_recorded(void **)
 		h.vendor = 0x1022;
 		assert_int_equal(pci_path_takes(&h, 1), HOST_PCI_RELAXED);
 	}
-	assert_int_equal(pci_path_takes(&(struct pci_hop){ 0x8086, 0x2f04, PCIE_DOWNSTREAM, 0, 0 }, 1), HOST_PCI_RELAXED);
+	assert_int_equal(pci_path_takes(&(struct pci_hop){ 0x8086, 0x2f04, PCIE_DOWNSTREAM, 0, 0 },
+					1),
+			 HOST_PCI_RELAXED);
 }
 
 /* A function below a switch, whose ports are read. */
 static struct pci_function machine[] = {
-	{ .address = { 0, 0, PCI_DEVFN(1, 0) }, .header_type = 1, .secondary_bus = 1, .subordinate_bus = 3,
+	{ .address = { 0, 0, PCI_DEVFN(1, 0) },
+	  .header_type = 1,
+	  .secondary_bus = 1,
+	  .subordinate_bus = 3,
 	  .id = { 0x8086, 0x2f02, 0 } },
 	{ .address = { 0, 1, 0 }, .header_type = 1, .secondary_bus = 2, .subordinate_bus = 3 },
 	{ .address = { 0, 2, 0 }, .header_type = 1, .secondary_bus = 3, .subordinate_bus = 3 },
 	{ .address = { 0, 3, 0 } },
 };
-static struct { u16 says; u16 cap2; u16 control2; } express[] = {
-	{ PCIE_ROOT_PORT << 4 | 2, 0x380, 0 }, { PCIE_UPSTREAM << 4 | 2, 0x40, 0 }, { PCIE_DOWNSTREAM << 4 | 2, 0x40, 0 },
+static struct {
+	u16 says;
+	u16 cap2;
+	u16 control2;
+} express[] = {
+	{ PCIE_ROOT_PORT << 4 | 2, 0x380, 0 },
+	{ PCIE_UPSTREAM << 4 | 2, 0x40, 0 },
+	{ PCIE_DOWNSTREAM << 4 | 2, 0x40, 0 },
 };
 static bool has_express[] = { true, true, true };
 
@@ -113,8 +128,10 @@ bool pci_isolating;
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 {
 	assert_int_equal(size, offset == 0x64 ? 4 : 2);
-	return offset == 0x42 ? express[a.bus].says : offset == 0x64 ? express[a.bus].cap2 :
-	       offset == 0x68 ? express[a.bus].control2 : 0xffff;
+	return offset == 0x42   ? express[a.bus].says
+	       : offset == 0x64 ? express[a.bus].cap2
+	       : offset == 0x68 ? express[a.bus].control2
+				: 0xffff;
 }
 
 static void test_read(void **)
@@ -136,7 +153,8 @@ static void test_read(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_recorded), cmocka_unit_test(test_read) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_recorded),
+					    cmocka_unit_test(test_read) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

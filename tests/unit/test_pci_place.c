@@ -25,31 +25,44 @@
 #define IMAGE (GIB(4) + MIB(2))
 
 static struct pci_function functions[2];
-static struct pci_function bridge = { .address = { 0, 0, 0x20 }, .header_type = 1, .secondary_bus = 1 };
+static struct pci_function bridge = { .address = { 0, 0, 0x20 },
+				      .header_type = 1,
+				      .secondary_bus = 1 };
 static bool behind_bridge;
 static u32 bridge_memory, bridge_fetch[3], bridge_io, bridge_io_high;
 static struct cmdline cmdline;
 static const struct bootinfo memory = {
 	.nr_ranges = 6,
-	.range = { { 0, 0x9f000, BOOT_MEMORY_USABLE }, { 0x100000, 0x200000, BOOT_MEMORY_NVS },
-		   { RESERVED, 0x90000000, BOOT_MEMORY_RESERVED }, { STRAY, STRAY + MIB(1), BOOT_MEMORY_RESERVED },
-		   { GIB(4), GIB(6), BOOT_MEMORY_USABLE }, { GIB(6), GIB(6) + MIB(1), BOOT_MEMORY_BAD } },
+	.range = { { 0, 0x9f000, BOOT_MEMORY_USABLE },
+		   { 0x100000, 0x200000, BOOT_MEMORY_NVS },
+		   { RESERVED, 0x90000000, BOOT_MEMORY_RESERVED },
+		   { STRAY, STRAY + MIB(1), BOOT_MEMORY_RESERVED },
+		   { GIB(4), GIB(6), BOOT_MEMORY_USABLE },
+		   { GIB(6), GIB(6) + MIB(1), BOOT_MEMORY_BAD } },
 };
-static const struct mcfg_info mcfg = { .count = 1, .entry = { { .base = 0xb0000000, .bus_start = 0, .bus_end = 255 } } };
+static const struct mcfg_info mcfg = {
+	.count = 1, .entry = { { .base = 0xb0000000, .bus_start = 0, .bus_end = 255 } }
+};
 /* Where real machines have them, and where no other rule would find them. */
 static const struct madt_info madt = {
-	.lapic_address = 0xc8000000, .nr_ioapics = 2, .ioapic = { { .address = 0xc8010000 }, { .address = 0xc8020000 } },
+	.lapic_address = 0xc8000000,
+	.nr_ioapics = 2,
+	.ioapic = { { .address = 0xc8010000 }, { .address = 0xc8020000 } },
 };
 static const struct hpet_info hpet = { .base = 0xc8030000 };
 static const struct fadt_info fadt = {
-	.pm1a_cnt = { ACPI_SPACE_IO, 16, 0, 0, 0x604 }, .pm_tmr = { ACPI_SPACE_MEMORY, 32, 0, 0, 0xc8040ff8 },
+	.pm1a_cnt = { ACPI_SPACE_IO, 16, 0, 0, 0x604 },
+	.pm_tmr = { ACPI_SPACE_MEMORY, 32, 0, 0, 0xc8040ff8 },
 	.reset_reg = { ACPI_SPACE_PCI_CONFIG, 8, 0, 0, 0xc8050000 },
 };
 static struct dmar_info dmar = {
-	.nr_units = 3, .unit = { { .type = ACPI_DMAR_DRHD, .base = 0xc5ffc000 }, { .type = ACPI_DMAR_RMRR, .base = 0xc9000000 },
-				 { .type = ACPI_DMAR_DRHD, .base = GIB(5) } },
+	.nr_units = 3,
+	.unit = { { .type = ACPI_DMAR_DRHD, .base = 0xc5ffc000 },
+		  { .type = ACPI_DMAR_RMRR, .base = 0xc9000000 },
+		  { .type = ACPI_DMAR_DRHD, .base = GIB(5) } },
 };
-static struct ivrs_info ivrs = { .nr_iommus = 2, .iommu = { { .base = 0xca080000 }, { .base = 0xca104000 } } };
+static struct ivrs_info ivrs = { .nr_iommus = 2,
+				 .iommu = { { .base = 0xca080000 }, { .base = 0xca104000 } } };
 struct acpi acpi;
 /* One behind the other, as the image's linker has them. */
 asm(".section .rodata\n.globl image_start, image_end\nimage_start: .skip 0x100000\nimage_end: .byte 0\n.previous");
@@ -86,13 +99,9 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 {
 	assert_int_equal(a.devfn, bridge.address.devfn);
 	switch (offset) {
-	case 0x1c:
-		assert_int_equal(size, 2);
-		return bridge_io;
-	case 0x30:
-		return bridge_io_high;
-	case 0x20:
-		return bridge_memory;
+	case 0x1c: assert_int_equal(size, 2); return bridge_io;
+	case 0x30: return bridge_io_high;
+	case 0x20: return bridge_memory;
 	default:
 		assert_true(offset >= 0x24 && offset <= 0x2c && size == 4);
 		return bridge_fetch[(offset - 0x24) / 4];
@@ -120,7 +129,9 @@ static int setup(void **)
 	behind_bridge = false;
 	errors = 0;
 	cmdline = (struct cmdline){ .console = CMDLINE_CONSOLE_PORT, .console_address = 0xc048 };
-	acpi = (struct acpi){ .madt = &madt, .hpet = &hpet, .fadt = &fadt, .dmar = &dmar, .ivrs = &ivrs };
+	acpi = (struct acpi){
+		.madt = &madt, .hpet = &hpet, .fadt = &fadt, .dmar = &dmar, .ivrs = &ivrs
+	};
 	functions[0].bar[2] = (struct pci_bar){ .base = 0xfeb00000, .size = MIB(1) };
 	functions[1].bar[4] = (struct pci_bar){ .base = 0xfe000000, .size = KIB(64) };
 	pci_platform_init(&mcfg, &memory);
@@ -203,7 +214,8 @@ static void test_places(void **)
 		const char *found = with(p->base, p->size, p->io);
 
 		if (p->what ? !found || !strstr(found, p->what) : found != NULL)
-			fail_msg("%#llx: %s", (unsigned long long)p->base, found ? found : "nothing");
+			fail_msg("%#llx: %s", (unsigned long long)p->base,
+				 found ? found : "nothing");
 	}
 	assert_null(with(0, MIB(1), false)); /* without address */
 	assert_int_equal(errors, 0);
@@ -214,12 +226,14 @@ static void test_maps(void **)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(places); i++) {
 		const struct place *p = &places[i];
-		bool may = p->io ? host_may_open(p->base, p->size) : host_may_map(hpa(p->base), p->size, false);
+		bool may = p->io ? host_may_open(p->base, p->size)
+				 : host_may_map(hpa(p->base), p->size, false);
 
 		if (may != !p->what)
 			fail_msg("%#llx", (unsigned long long)p->base);
 		/* None of it is a VM's memory, but for what is. */
-		assert_true(p->io || !host_may_map(hpa(p->base), p->size, true) || p->base == GIB(6) - 4096);
+		assert_true(p->io || !host_may_map(hpa(p->base), p->size, true) ||
+			    p->base == GIB(6) - 4096);
 	}
 	assert_false(host_may_map(hpa(0xfea00000), 0, false) || host_may_map(hpa(0), 0, false));
 	assert_false(host_may_open(0xd000, 0));
@@ -232,8 +246,10 @@ static void test_maps(void **)
 	/* A unit that a table has in memory costs nobody that memory. */
 	assert_true(host_may_map(hpa(GIB(5)), MIB(2), true));
 	assert_false(pci_platform_registers(GIB(5), MIB(2)));
-	assert_true(pci_platform_registers(0xffc00000, 4096) && pci_platform_registers(0xfed90000, 4096));
-	assert_false(pci_platform_registers(RESERVED, MIB(1)) || pci_platform_registers(STRAY, 4096));
+	assert_true(pci_platform_registers(0xffc00000, 4096) &&
+		    pci_platform_registers(0xfed90000, 4096));
+	assert_false(pci_platform_registers(RESERVED, MIB(1)) ||
+		     pci_platform_registers(STRAY, 4096));
 }
 
 static void test_overlaps(void **)
@@ -254,8 +270,10 @@ static void test_overlaps(void **)
 /* Numbers alike, spaces apart. */
 static void test_spaces(void **)
 {
-	functions[1].bar[0] = (struct pci_bar){ .base = 0xd000, .size = 0x1000, .flags = PCI_BAR_IO };
-	cmdline = (struct cmdline){ .console = CMDLINE_CONSOLE_MMIO, .console_address = 0xfe800000 };
+	functions[1].bar[0] =
+		(struct pci_bar){ .base = 0xd000, .size = 0x1000, .flags = PCI_BAR_IO };
+	cmdline =
+		(struct cmdline){ .console = CMDLINE_CONSOLE_MMIO, .console_address = 0xfe800000 };
 	pci_platform_init(&mcfg, &memory);
 	assert_null(with(0xc048, 8, true));
 	assert_non_null(with(0xd100, 8, true));
@@ -336,16 +354,19 @@ static void test_roms(void **)
 	assert_int_equal(rom_at(0xfeb00000, KIB(64)), 0); /* over its own BAR, and over another's */
 	assert_int_equal(rom_at(0xfe000000, KIB(64)), 0);
 	assert_int_equal(rom_at(0xe0000000, 0), 0); /* of no size */
-	assert_int_equal(rom_at(0xe0000000, MIB(4)), IS_ENABLED(CONFIG_PASSTHROUGH) ? 0xe0000000 : 0);
+	assert_int_equal(rom_at(0xe0000000, MIB(4)),
+			 IS_ENABLED(CONFIG_PASSTHROUGH) ? 0xe0000000 : 0);
 	/* Two at one place, where firmware has read one after the other: neither. */
 	functions[1].bar[PCI_ROM_BAR] = (struct pci_bar){ .base = 0xe0000000, .size = KIB(64) };
 	assert_int_equal(rom_at(0xe0000000, MIB(4)), 0);
 	/* But one that has no address is over nothing. */
 	functions[1].bar[PCI_ROM_BAR].base = 0xffff0000;
-	assert_int_equal(rom_at(0xe0000000, MIB(4)), IS_ENABLED(CONFIG_PASSTHROUGH) ? 0xe0000000 : 0);
+	assert_int_equal(rom_at(0xe0000000, MIB(4)),
+			 IS_ENABLED(CONFIG_PASSTHROUGH) ? 0xe0000000 : 0);
 	functions[0].bar[2] = functions[1].bar[4] = (struct pci_bar){ 0 };
 	window_end = 0xe0200000;
-	assert_int_equal(rom_at(0xd0200000, MIB(4)), IS_ENABLED(CONFIG_PASSTHROUGH) ? 0xd0200000 : 0);
+	assert_int_equal(rom_at(0xd0200000, MIB(4)),
+			 IS_ENABLED(CONFIG_PASSTHROUGH) ? 0xd0200000 : 0);
 	assert_int_equal(rom_at(0xe0000000, MIB(4)), 0); /* half of it in the window */
 	window_end = 0;
 	functions[0].command = PCI_COMMAND_MEMORY;
@@ -355,9 +376,12 @@ static void test_roms(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_places, setup), cmocka_unit_test_setup(test_maps, setup),
-		cmocka_unit_test_setup(test_overlaps, setup), cmocka_unit_test_setup(test_spaces, setup),
-		cmocka_unit_test_setup(test_windows, setup), cmocka_unit_test_setup(test_unknown_windows, setup),
+		cmocka_unit_test_setup(test_places, setup),
+		cmocka_unit_test_setup(test_maps, setup),
+		cmocka_unit_test_setup(test_overlaps, setup),
+		cmocka_unit_test_setup(test_spaces, setup),
+		cmocka_unit_test_setup(test_windows, setup),
+		cmocka_unit_test_setup(test_unknown_windows, setup),
 		cmocka_unit_test_setup(test_roms, setup),
 	};
 

@@ -58,9 +58,7 @@ void pci_intx_close(struct vm_pci *pci)
 	closed++;
 }
 
-void pci_intx_destroy(struct vm_pci *)
-{
-}
+void pci_intx_destroy(struct vm_pci *) { }
 
 int pci_bars_create(struct pci_device *d)
 {
@@ -69,7 +67,8 @@ int pci_bars_create(struct pci_device *d)
 	d->bar[0].trap[0] = (struct pci_trap){ .end = 0x1000 };
 	d->bar[2].nr_traps = d->host->bar[2].size ? 2 : 0;
 	d->bar[2].trap[0] = (struct pci_trap){ .start = 0x4000, .end = 0x5000 };
-	d->bar[2].trap[1] = (struct pci_trap){ .start = d->host->bar[2].size - 0x2000, .end = d->host->bar[2].size };
+	d->bar[2].trap[1] = (struct pci_trap){ .start = d->host->bar[2].size - 0x2000,
+					       .end = d->host->bar[2].size };
 	return 0;
 }
 
@@ -79,26 +78,18 @@ void pci_bars_update(struct vcpu *, struct pci_device *)
 	bar_updates++;
 }
 
-void pci_bars_open_ports(struct vcpu *, struct pci_device *)
-{
-}
+void pci_bars_open_ports(struct vcpu *, struct pci_device *) { }
 
 int pci_msi_create(struct pci_device *)
 {
 	return 0;
 }
 
-void pci_msi_destroy(struct pci_device *)
-{
-}
+void pci_msi_destroy(struct pci_device *) { }
 
-void pci_msi_update(struct pci_device *)
-{
-}
+void pci_msi_update(struct pci_device *) { }
 
-void pci_msix_update(struct pci_device *)
-{
-}
+void pci_msix_update(struct pci_device *) { }
 
 static unsigned forgotten, cleaned; /* what the guest had of messages, and the device */
 
@@ -135,7 +126,8 @@ static void add(unsigned i, u8 bus, u8 devfn, u16 vendor, u16 device, u32 class_
 {
 	u8 *space = fake_host.pci_config[i];
 
-	fake_host.pci[i] = (struct host_pci_function){ .address = { 0, bus, devfn }, .id = { vendor, device, class_code },
+	fake_host.pci[i] = (struct host_pci_function){ .address = { 0, bus, devfn },
+						       .id = { vendor, device, class_code },
 						       .node = -1 };
 	memcpy(space, &vendor, 2);
 	memcpy(space + 2, &device, 2);
@@ -186,7 +178,8 @@ static int setup(void **)
 	add(3, 0x00, 0x19, 0x1b36, 0x1043, 0x010802);
 	fake_host.pci_config[1][0x0e] = fake_host.pci_config[2][0x0e] = 0x80;
 	config = (struct vm_config){
-		.name = "vm0", .nr_pci = 2,
+		.name = "vm0",
+		.nr_pci = 2,
 		.pci = { { .by = VM_PCI_ADDRESS, .address.bus = 0x20 },
 			 { .by = VM_PCI_ID, .vendor = 0x1b36, .device = 0x1043 } },
 	};
@@ -208,13 +201,15 @@ static int teardown(void **)
 
 static u32 by_ports(u8 bus, u8 devfn, u16 offset, unsigned size)
 {
-	guest_out(&parts.vm, 0xcf8, 4, 0x80000000u | (u32)bus << 16 | (u32)devfn << 8 | (offset & 0xfcu));
+	guest_out(&parts.vm, 0xcf8, 4,
+		  0x80000000u | (u32)bus << 16 | (u32)devfn << 8 | (offset & 0xfcu));
 	return guest_in(&parts.vm, (u16)(0xcfc + (offset & 3)), size);
 }
 
 static u32 by_ecam(u8 bus, u8 devfn, u16 offset, unsigned size)
 {
-	return (u32)guest_load(&parts.vm, 0xb0000000 + ((u64)bus << 20 | (u64)devfn << 12) + offset, size);
+	return (u32)guest_load(&parts.vm, 0xb0000000 + ((u64)bus << 20 | (u64)devfn << 12) + offset,
+			       size);
 }
 
 static void check_reads(u32 (*read)(u8 bus, u8 devfn, u16 offset, unsigned size))
@@ -402,12 +397,12 @@ static void test_end_in_reset(void **)
 	fake_host.reset_waits = false;
 	destroy();
 	assert_true(fake_host.pci_reset_begun[0] == 1 && fake_host.pci_reset_begun[3] == 1);
-	assert_true(fake_host.pci_taken_back[0] == 1 && fake_host.pci_taken_back[3] == 1 && !fake_host.pci_reset[0]);
+	assert_true(fake_host.pci_taken_back[0] == 1 && fake_host.pci_taken_back[3] == 1 &&
+		    !fake_host.pci_reset[0]);
 }
 
-static unsigned started;        /* how often those who wait for functions */
-static int running;             /* who holds off the node's end */
-
+static unsigned started; /* how often those who wait for functions */
+static int running; /* who holds off the node's end */
 
 void vm_keep_extents(const struct host_extent *e, unsigned count)
 {
@@ -487,22 +482,28 @@ static void test_lingers(void **)
 		take_memory();
 		end_vm();
 		assert_in_range(fake_host.tsc, 2000 * fake_host.tsc_khz, 10000 * fake_host.tsc_khz);
-		assert_non_null(strstr(fake_host.log, iommu ? "20:00.0 is slow to reset: until that is over nobody has it\n" :
-				       "20:00.0 is slow to reset: until that is over nobody has it, nor the VM's memory\n"));
+		assert_non_null(strstr(
+			fake_host.log,
+			iommu ? "20:00.0 is slow to reset: until that is over nobody has it\n"
+			      : "20:00.0 is slow to reset: until that is over nobody has it, nor the VM's memory\n"));
 		assert_int_equal(fake_host.nr_extents, !iommu);
 		assert_int_equal(kept, iommu ? 0 : MIB(2));
-		assert_true(running == 1 && vm_pci_owner(0, name) && vm_pci_resetting(&config, false));
+		assert_true(running == 1 && vm_pci_owner(0, name) &&
+			    vm_pci_resetting(&config, false));
 		assert_false(vm_pci_resetting(&config, true));
 		for (unsigned i = 0; i < 100; i++)
 			assert_true(fake_host.idle_work->step(fake_host.idle_work));
 		/* It is refused to its own VM, too, until then. */
 		assert_int_equal(create(), -EINVAL);
-		assert_non_null(strstr(fake_host.log, "20:00.0 is vm0's still: it is being reset\n"));
+		assert_non_null(
+			strstr(fake_host.log, "20:00.0 is vm0's still: it is being reset\n"));
 		fake_host.reset_waits = false;
 		assert_false(fake_host.idle_work->step(fake_host.idle_work));
-		assert_true(started == 1 && !running && !vm_pci_owner(0, name) && !vm_pci_resetting(&config, false));
+		assert_true(started == 1 && !running && !vm_pci_owner(0, name) &&
+			    !vm_pci_resetting(&config, false));
 		assert_int_equal(kept, 0);
-		assert_non_null(strstr(fake_host.log, "vm0: pci: 20:00.0 has been reset: others may have it\n"));
+		assert_non_null(strstr(fake_host.log,
+				       "vm0: pci: 20:00.0 has been reset: others may have it\n"));
 		assert_int_equal(fake_host.pages_in_use, 0);
 		fake_host.tsc = 0;
 	}
@@ -545,21 +546,25 @@ static bool said(const char *line)
  */
 static void test_lingering_memory(void **)
 {
-	static const char free[] = "vm0: pci: others may have its memory\n", gone[] = "vm0: pci: its memory is not used any more";
+	static const char free[] = "vm0: pci: others may have its memory\n",
+			  gone[] = "vm0: pci: its memory is not used any more";
 
 	fake_host.iommu = fake_host.extents_zero = true;
 	/* 3 is slower. */
 	end_slowly(-EBUSY);
 	started = 0;
 	assert_true(step_with(0, -EBUSY) && kept && !said(free) && !started);
-	assert_true(step_with(0, 0) && started == 1 && !kept && !fake_host.nr_extents && said(free));
+	assert_true(step_with(0, 0) && started == 1 && !kept && !fake_host.nr_extents &&
+		    said(free));
 	assert_false(step_with(3, 0) || fake_host.nr_extents || said(gone));
 	/* 3 never stops, before 0 does, or from the beginning. */
 	end_slowly(-EBUSY);
-	assert_true(step_with(3, -EIO) && kept && said("00:03.1 does not stop: it is not used any more\n") && !said(gone));
+	assert_true(step_with(3, -EIO) && kept &&
+		    said("00:03.1 does not stop: it is not used any more\n") && !said(gone));
 	assert_false(step_with(0, 0) || kept || fake_host.nr_extents || said(gone) || !said(free));
 	/* Each is told once. */
-	assert_null(strstr(strstr(fake_host.log, "00:03.1 does not stop") + 1, "00:03.1 does not stop"));
+	assert_null(strstr(strstr(fake_host.log, "00:03.1 does not stop") + 1,
+			   "00:03.1 does not stop"));
 	end_slowly(-EIO);
 	assert_false(step_with(0, 0) || kept || fake_host.nr_extents || said(gone) || !said(free));
 	/* 0 never stops. */
@@ -584,7 +589,8 @@ static void test_lingering_memory(void **)
 	take_memory();
 	end_vm();
 	assert_true(lost == 1 && fake_host.nr_extents == 1 && !kept);
-	assert_true(!step_with(0, 0) && !said(free) && !said(gone) && said("00:03.1 does not stop: it and the VM's memory are"));
+	assert_true(!step_with(0, 0) && !said(free) && !said(gone) &&
+		    said("00:03.1 does not stop: it and the VM's memory are"));
 	/* Its guest, and then its functions, have written there, whatever was known of it before. */
 	assert_false(fake_host.freed_zero);
 	host_extent_free(&fake_host.extent[0]);
@@ -669,8 +675,10 @@ static void test_lingers_for_ever(void **)
 	fake_host.take_back_says = -EIO;
 	assert_false(fake_host.idle_work->step(fake_host.idle_work));
 	assert_true(vm_pci_owner(2, name) && !vm_pci_resetting(&config, false));
-	assert_non_null(strstr(fake_host.log, "vm0: pci: 00:03.0 does not stop: it is not used any more\n"));
-	assert_non_null(strstr(fake_host.log, "vm0: pci: its memory is not used any more, either\n"));
+	assert_non_null(strstr(fake_host.log,
+			       "vm0: pci: 00:03.0 does not stop: it is not used any more\n"));
+	assert_non_null(
+		strstr(fake_host.log, "vm0: pci: its memory is not used any more, either\n"));
 	refused("00:03.0 is vm0's still: it did not stop");
 	/* To others, too. */
 	other = config;
@@ -750,11 +758,15 @@ static void test_stand_ins(void **)
 /* pci_node is for all functions of one bus, and of no other. */
 static void test_nodes(void **)
 {
-	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .function.bus = 0x20, .value = 1 } } };
+	config.pci_node =
+		(struct vm_config_pci_facts){ .count = 1,
+					      .of = { { .function.bus = 0x20, .value = 1 } } };
 	assert_int_equal(create(), 0);
 	assert_int_equal(parts.vm.pci->nr_functions, 2);
-	assert_true(parts.vm.pci->function[0].address.bus == 0x20 && parts.vm.pci->function[0].node == 1);
-	assert_true(parts.vm.pci->function[1].address.bus == 0x00 && parts.vm.pci->function[1].node == -1);
+	assert_true(parts.vm.pci->function[0].address.bus == 0x20 &&
+		    parts.vm.pci->function[0].node == 1);
+	assert_true(parts.vm.pci->function[1].address.bus == 0x00 &&
+		    parts.vm.pci->function[1].node == -1);
 }
 
 static void refused(const char *line)
@@ -772,7 +784,9 @@ static void test_refusals(void **)
 	struct vm first;
 	void *root;
 
-	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .function.bus = 0x20, .value = 2 } } };
+	config.pci_node =
+		(struct vm_config_pci_facts){ .count = 1,
+					      .of = { { .function.bus = 0x20, .value = 2 } } };
 	refused("vm0: vm0.conf:7: pci: pci_node: the machine has no node 2\n");
 	config.pci_node.of[0] = (struct vm_config_pci_fact){ { 0, 0x20, 0x19 }, 0 };
 	refused("pci_node is for 20:03.1, which is not passed through\n");
@@ -781,7 +795,8 @@ static void test_refusals(void **)
 	refused("the machine has no function 20:02.0\n");
 	config.pci[0] = (struct vm_config_pci){ .by = VM_PCI_CLASS, .class_code = 0x0c03 };
 	refused("the machine has no function of class 0c03\n");
-	config.pci[0] = (struct vm_config_pci){ .by = VM_PCI_ID, .vendor = 0x1b36, .device = 0x1042 };
+	config.pci[0] =
+		(struct vm_config_pci){ .by = VM_PCI_ID, .vendor = 0x1b36, .device = 0x1042 };
 	refused("the machine has no function 1b36:1042\n");
 	config.pci[0] = config.pci[1];
 	/* What was refused is nobody's. */
@@ -808,7 +823,8 @@ static void test_selectors_meet(void **)
 	config.nr_pci = 4;
 	assert_int_equal(create(), 0);
 	assert_int_equal(parts.vm.pci->nr_functions, 2);
-	assert_true(parts.vm.pci->function[0].address.bus == 0x20 && parts.vm.pci->function[1].address.devfn == 0x19);
+	assert_true(parts.vm.pci->function[0].address.bus == 0x20 &&
+		    parts.vm.pci->function[1].address.devfn == 0x19);
 	destroy();
 	config.pci[0] = address;
 	config.pci[2] = class;
@@ -825,7 +841,8 @@ static void test_selectors_meet(void **)
 /* dma = window: a function is silent, and the log says so once, until its guest has said that it uses the windows. */
 static void test_silent(void **)
 {
-	static const char said[] = "pci: 20:00.0 stays silent: with dma = window its guest must load margay-guest";
+	static const char said[] =
+		"pci: 20:00.0 stays silent: with dma = window its guest must load margay-guest";
 
 	config.dma = VM_DMA_WINDOW;
 	assert_int_equal(create(), 0);
@@ -916,16 +933,19 @@ static void test_iommu(void **)
 	static struct vm_config other;
 
 	fake_host.iommu = true;
-	map = (struct gpa_map){ .count = 2, .region = {
-		{ .gpa = 0, .hpa = 0x1000000, .size = 0x100000 }, { .gpa = 0x100000, .hpa = 0x5000000, .size = 0x800000 },
-	} };
+	map = (struct gpa_map){ .count = 2,
+				.region = {
+					{ .gpa = 0, .hpa = 0x1000000, .size = 0x100000 },
+					{ .gpa = 0x100000, .hpa = 0x5000000, .size = 0x800000 },
+				} };
 	for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
 		config.dma = modes[i];
 		memset(fake_host.pci_taken_back, 0, sizeof(fake_host.pci_taken_back));
 		assert_int_equal(create(), 0);
-		expect_iommu(modes[i] == VM_DMA_WINDOW ?
-			     "create vm0; 0x1000000 is 0x1000000+0x100000; 0x5000000 is 0x5000000+0x800000; attach 0; attach 3;" :
-			     "create vm0; 0 is 0x1000000+0x100000; 0x100000 is 0x5000000+0x800000; attach 0; attach 3;");
+		expect_iommu(
+			modes[i] == VM_DMA_WINDOW
+				? "create vm0; 0x1000000 is 0x1000000+0x100000; 0x5000000 is 0x5000000+0x800000; attach 0; attach 3;"
+				: "create vm0; 0 is 0x1000000+0x100000; 0x100000 is 0x5000000+0x800000; attach 0; attach 3;");
 		destroy();
 		expect_iommu(" detach 0 after 1; detach 3 after 1; destroy;");
 		assert_false(parts.vm.quarantined);
@@ -951,7 +971,8 @@ static void test_iommu(void **)
 	fake_host.iommu_error = -ENXIO;
 	destroy();
 	assert_true(parts.vm.quarantined);
-	assert_non_null(strstr(fake_host.log, "does not stop: it and the VM's memory are not used any more\n"));
+	assert_non_null(strstr(fake_host.log,
+			       "does not stop: it and the VM's memory are not used any more\n"));
 	/* The unit may still look at its tables, and whoever had them is forgotten. */
 	assert_non_null(strstr(fake_host.iommu_log, " abandon;"));
 	assert_null(strstr(fake_host.iommu_log, "destroy"));
@@ -994,7 +1015,8 @@ static void test_blocked(void **)
 		assert_int_equal(pci_master_confirm(&vcpu, 0x0019, true), 0);
 		assert_int_equal(fake_host.pci_config[3][4], 2);
 		/* One line, and none that the guest is to load a module. The other function is as it was. */
-		assert_non_null(strstr(fake_host.log, "pci: 00:03.1 goes on with what is blocked: "));
+		assert_non_null(
+			strstr(fake_host.log, "pci: 00:03.1 goes on with what is blocked: "));
 		assert_null(strstr(strstr(fake_host.log, "goes on") + 1, "00:03.1"));
 		assert_int_equal(pci_master_confirm(&vcpu, 0x2000, true), 0);
 		by_ports(0x20, 0x00, 4, 2);
@@ -1020,12 +1042,14 @@ static void test_on_fault(void **)
 	refused("vm0.conf:7: pci: on_fault: the node has no IOMMU that blocks anything\n");
 	assert_false(pci_iommu_text(0, text, sizeof(text)));
 	fake_host.iommu = true;
-	for (config.on_fault = ON_FAULT_REPORT; config.on_fault <= ON_FAULT_RESTART; config.on_fault++) {
+	for (config.on_fault = ON_FAULT_REPORT; config.on_fault <= ON_FAULT_RESTART;
+	     config.on_fault++) {
 		assert_int_equal(create(), 0);
 		assert_string_equal(fake_host.iommu_user->name, "vm0");
 		assert_string_equal(fake_host.iommu_user->mode, "dma = identity");
 		told(0, false);
-		assert_int_equal(parts.vm.end, config.on_fault == ON_FAULT_REPORT ? VM_RUNNING : VM_END_FAULT);
+		assert_int_equal(parts.vm.end,
+				 config.on_fault == ON_FAULT_REPORT ? VM_RUNNING : VM_END_FAULT);
 		parts.vm.end = VM_RUNNING;
 		destroy();
 	}
@@ -1033,7 +1057,9 @@ static void test_on_fault(void **)
 	config.on_fault = ON_FAULT_REPORT;
 	assert_true(pci_iommu_text(3, text, sizeof(text)));
 	assert_string_equal(text, "reaches nothing; blocked: DMA 0, interrupts 0");
-	fake_host.iommu_state = (struct host_iommu_state){ .domain = 4, .mode = "dma = window", .dma = 12, .interrupts = 7 };
+	fake_host.iommu_state = (struct host_iommu_state){
+		.domain = 4, .mode = "dma = window", .dma = 12, .interrupts = 7
+	};
 	assert_true(pci_iommu_text(3, text, sizeof(text)));
 	assert_string_equal(text, "domain 7, dma = window; blocked: DMA 12, interrupts 7");
 	assert_null(strstr(fake_host.log, "blocked-"));
@@ -1041,7 +1067,8 @@ static void test_on_fault(void **)
 	assert_int_equal(create(), 0);
 	fake_host.iommu_state.dma = 0;
 	destroy();
-	assert_non_null(strstr(fake_host.log, "vm0: pci: 20:00.0: blocked-dma=0 blocked-interrupts=7\n"));
+	assert_non_null(
+		strstr(fake_host.log, "vm0: pci: 20:00.0: blocked-dma=0 blocked-interrupts=7\n"));
 }
 
 /* Functions of one VM reach each other's registers where the host has them, but no tables of messages. */
@@ -1059,17 +1086,22 @@ static void test_registers(void **)
 	second[4] = (struct pci_bar){ .base = 0, .size = 0x4000 };
 	fake_host.log[0] = '\0';
 	assert_int_equal(create(), 0);
-	expect_iommu("create vm0; 0xc0001000 is 0xc0001000+0x3000; 0x1000000000 is 0x1000000000+0x4000; "
-		     "0x1000005000 is 0x1000005000+0xfffff9000; attach 0; attach 3;");
-	assert_non_null(strstr(fake_host.log, "DMA between 20:00.0 and 00:03.1 passes the root complex, if that lets it\n"));
+	expect_iommu(
+		"create vm0; 0xc0001000 is 0xc0001000+0x3000; 0x1000000000 is 0x1000000000+0x4000; "
+		"0x1000005000 is 0x1000005000+0xfffff9000; attach 0; attach 3;");
+	assert_non_null(strstr(
+		fake_host.log,
+		"DMA between 20:00.0 and 00:03.1 passes the root complex, if that lets it\n"));
 	destroy();
 	/* Of one that the IOMMU cannot address the rest is there; those of one group go no other way. */
 	fake_host.iommu_error = -ERANGE;
 	fake_host.iommu_log[0] = fake_host.log[0] = '\0';
 	fake_host.pci_group[0] = fake_host.pci_group[3] = (struct pci_address){ 0, 0, 0x19 };
 	assert_int_equal(create(), 0);
-	assert_non_null(strstr(fake_host.log, "no DMA to BAR0 of 20:00.0: its address is the guest's RAM's, or beyond the "
-			       "IOMMU's\n"));
+	assert_non_null(
+		strstr(fake_host.log,
+		       "no DMA to BAR0 of 20:00.0: its address is the guest's RAM's, or beyond the "
+		       "IOMMU's\n"));
 	assert_non_null(strstr(fake_host.iommu_log, "+0xfffff9000; attach 0; attach 3;"));
 	assert_null(strstr(fake_host.log, "root complex"));
 	destroy();
@@ -1094,9 +1126,14 @@ static void test_registers(void **)
 static void test_iommu_refuses(void **)
 {
 	/* What a function may have been given is taken back, before the tables go. */
-	static const struct config_line { int error; const char *line; const char *log; } errors[] = {
+	static const struct config_line {
+		int error;
+		const char *line;
+		const char *log;
+	} errors[] = {
 		{ -ENOSPC, "vm0.conf:7: pci: its IOMMUs hold no more VMs\n", "create vm0;" },
-		{ -ERANGE, "vm0.conf:7: pci: its memory ends beyond the address bits of the IOMMUs\n",
+		{ -ERANGE,
+		  "vm0.conf:7: pci: its memory ends beyond the address bits of the IOMMUs\n",
 		  "create vm0; 0 is 0+0; destroy;" },
 		{ -EIO, "vm0.conf:7: pci: the IOMMU of one of its functions does not work\n",
 		  "create vm0; 0 is 0+0; attach 0; detach 0 after 1; destroy;" },

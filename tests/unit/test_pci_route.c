@@ -26,8 +26,11 @@ static struct {
 	u8 body[ROOM];
 } ssdt;
 static const struct pci_function function[] = {
-	{ .address = { 0, 0, 6 << 3 } }, { .address = { 0, 0, 6 << 3 | 1 } }, { .address = { 0, 0, 7 << 3 } },
-	{ .address = { 0, 0, 0x1c << 3 }, .header_type = 1, .secondary_bus = 5 }, { .address = { 0, 5, 2 << 3 } },
+	{ .address = { 0, 0, 6 << 3 } },
+	{ .address = { 0, 0, 6 << 3 | 1 } },
+	{ .address = { 0, 0, 7 << 3 } },
+	{ .address = { 0, 0, 0x1c << 3 }, .header_type = 1, .secondary_bus = 5 },
+	{ .address = { 0, 5, 2 << 3 } },
 };
 #define BEHIND_BRIDGE 4
 static u8 pin[ARRAY_SIZE(function)];
@@ -102,9 +105,7 @@ void printk_error(const char *fmt, ...)
 static char told[256]; /* the last other line */
 
 #if IS_ENABLED(CONFIG_BOOT_LOG)
-void printk_debug(const char *, ...)
-{
-}
+void printk_debug(const char *, ...) { }
 
 void printk(const char *fmt, ...)
 {
@@ -126,7 +127,8 @@ static void check(void)
 	assert_int_equal(host_intx_route(1, &at), -ENXIO);
 	assert_int_equal(host_intx_route(2, &at), -ENOENT);
 	assert_int_equal(pci_window(&function[0], false, 0xc0000000, MIB(1)), PCI_WINDOW_IN);
-	assert_int_equal(pci_window(&function[0], false, 0xc00ff000, 2 * PAGE_SIZE), PCI_WINDOW_OUT);
+	assert_int_equal(pci_window(&function[0], false, 0xc00ff000, 2 * PAGE_SIZE),
+			 PCI_WINDOW_OUT);
 	/* of ports nothing is said */
 	assert_int_equal(pci_window(&function[0], true, 0xd000, 16), PCI_WINDOW_UNKNOWN);
 	assert_int_equal(pci_window(&elsewhere, false, 0x1000, PAGE_SIZE), PCI_WINDOW_UNKNOWN);
@@ -170,7 +172,10 @@ static void test_at_boot(void **)
 static int behind(const void *bytes, size_t n)
 {
 	static const u64 entry[4][4] = {
-		{ 0x1cffff, 0, 0, 40 }, { 0x1cffff, 1, 0, 41 }, { 0x1cffff, 2, 0, 42 }, { 0x1cffff, 3, 0, 43 },
+		{ 0x1cffff, 0, 0, 40 },
+		{ 0x1cffff, 1, 0, 41 },
+		{ 0x1cffff, 2, 0, 42 },
+		{ 0x1cffff, 3, 0, 43 },
 	};
 	struct host_intx at = { 0 };
 	struct aml a;
@@ -202,7 +207,9 @@ static int behind(const void *bytes, size_t n)
 #define BEHIND(...) behind((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
 #define ADR(devfn) 0x08, '_', 'A', 'D', 'R', 0x0c, 0x00, 0x00, devfn, 0x00
 /* Name (_PRT, Package () { Package () { 0x2ffff, 1, 0, 50 } }) */
-#define PRT 0x08, '_', 'P', 'R', 'T', 0x12, 0x0e, 0x01, 0x12, 0x0b, 0x04, 0x0c, 0xff, 0xff, 0x02, 0x00, 0x01, 0x00, 0x0a, 50
+#define PRT \
+	0x08, '_', 'P', 'R', 'T', 0x12, 0x0e, 0x01, 0x12, 0x0b, 0x04, 0x0c, 0xff, 0xff, 0x02, \
+		0x00, 0x01, 0x00, 0x0a, 50
 
 /* INTB of device 2 is the bridge's INTD, where the bridge surely has no table; else it is unknown. */
 static void test_bridges(void **)
@@ -212,11 +219,14 @@ static void test_bridges(void **)
 	/* No bridge of that number has a name: a card's. */
 	assert_int_equal(BEHIND(ADR(0x1d), PRT), 43);
 	/* A number that must be asked for, that is there under a condition, or that is behind what ends the list. */
-	assert_int_equal(BEHIND(0x14, 0x0b, '_', 'A', 'D', 'R', 0x00, 0xa4, 'R', 'P', 'A', '1', PRT), -ENOENT);
+	assert_int_equal(BEHIND(0x14, 0x0b, '_', 'A', 'D', 'R', 0x00, 0xa4, 'R', 'P', 'A', '1',
+				PRT),
+			 -ENOENT);
 	assert_int_equal(BEHIND(0xa0, 0x0f, 'C', 'O', 'N', 'D', ADR(0x1c)), -ENOENT);
 	assert_int_equal(BEHIND(0x5b, 0x20, ADR(0x1c), PRT), -ENOENT);
 	/* A table that code makes, one under a condition, and one behind what ends the list. */
-	assert_int_equal(BEHIND(ADR(0x1c), 0x14, 0x0a, '_', 'P', 'R', 'T', 0x00, 0x70, 0x00, 0x60), -ENOENT);
+	assert_int_equal(BEHIND(ADR(0x1c), 0x14, 0x0a, '_', 'P', 'R', 'T', 0x00, 0x70, 0x00, 0x60),
+			 -ENOENT);
 	assert_int_equal(BEHIND(ADR(0x1c), 0xa0, 0x1a, 'C', 'O', 'N', 'D', PRT), -ENOENT);
 	assert_int_equal(BEHIND(ADR(0x1c), 0x5b, 0x20, PRT), -ENOENT);
 	/* One that has no line for the device. */
@@ -261,14 +271,16 @@ static void with_facts(const char *first, const char *second)
 	static char text[2][512];
 	const char *const given[] = { first, second };
 
-	assert_int_equal(BEHIND(0x14, 0x0b, '_', 'A', 'D', 'R', 0x00, 0xa4, 'R', 'P', 'A', '1'), -ENOENT);
+	assert_int_equal(BEHIND(0x14, 0x0b, '_', 'A', 'D', 'R', 0x00, 0xa4, 'R', 'P', 'A', '1'),
+			 -ENOENT);
 	pin[0] = 1;
 	pin[3] = 1;
 	pci_route_init();
 	memset(module, 0, sizeof(module));
 	for (unsigned i = 0; i < ARRAY_SIZE(module) && given[i]; i++) {
 		snprintf(text[i], sizeof(text[i]), given[i], hash_of_ssdt());
-		module[i] = (struct host_module){ i ? "facts:b" : "facts:a", "", text[i], strlen(text[i]) };
+		module[i] = (struct host_module){ i ? "facts:b" : "facts:a", "", text[i],
+						  strlen(text[i]) };
 	}
 	*said = *told = 0;
 	may_say = true;
@@ -303,8 +315,11 @@ static void untouched(void)
 static void test_facts(void **)
 {
 	/* Of a device, of one behind a bridge, and what the tables say, too. */
-	with_facts(OURS "route = 0000:00/6 A 20\nroute = 0000:00/1c.0/2 B 21\nroute = 0000:00/1c A 40\nproximity = 0000:00 1\n"
-		   "window = 0000:00 mem 0x80000000-0x8fffffff\nproximity = 0000:80 2\nend = 6\n", NULL);
+	with_facts(
+		OURS
+		"route = 0000:00/6 A 20\nroute = 0000:00/1c.0/2 B 21\nroute = 0000:00/1c A 40\nproximity = 0000:00 1\n"
+		"window = 0000:00 mem 0x80000000-0x8fffffff\nproximity = 0000:80 2\nend = 6\n",
+		NULL);
 	assert_string_equal(said, "");
 	assert_string_equal(told, "facts:a: 6 facts of this machine");
 	assert_int_equal(gsi(0), 20);
@@ -318,8 +333,11 @@ static void test_facts(void **)
 	/* A root that the tables do not have. */
 	assert_int_equal(pci_node(&elsewhere), 2);
 	/* Of other pins, devices, bridges and roots nothing is said. */
-	with_facts(OURS "route = 0000:00/6 B 20\nroute = 0000:00/1c.0/2 A 21\nroute = 0000:00/1c.1/2 B 22\nroute = 0000:00/2 B 23\n"
-		   "route = 0000:05/2 B 24\nroute = 0001:00/6 A 25\nend = 6\n", NULL);
+	with_facts(
+		OURS
+		"route = 0000:00/6 B 20\nroute = 0000:00/1c.0/2 A 21\nroute = 0000:00/1c.1/2 B 22\nroute = 0000:00/2 B 23\n"
+		"route = 0000:05/2 B 24\nroute = 0001:00/6 A 25\nend = 6\n",
+		NULL);
 	assert_int_equal(gsi(0), -ENOENT);
 	assert_int_equal(gsi(BEHIND_BRIDGE), -ENOENT);
 }
@@ -327,15 +345,21 @@ static void test_facts(void **)
 static void test_facts_are_refused(void **)
 {
 	with_facts("tables = 0000000000000001\nend = 0\n", NULL);
-	assert_memory_equal(said, "facts:a:1: not of this machine: the hash of its tables: 0x1 here, 0x", 68);
+	assert_memory_equal(
+		said, "facts:a:1: not of this machine: the hash of its tables: 0x1 here, 0x", 68);
 	untouched();
 	with_facts(OURS "route = 0000:00/6 A 20\n", NULL);
 	assert_string_equal(said, "facts:a:2: cut off: no end: ignored");
 	untouched();
 	/* What the tables say is never another value's; and then nothing of the module is taken. */
-	with_facts(OURS "route = 0000:00/6 A 20\nwindow = 0000:00 mem 0x80000000-0x8fffffff\nproximity = 0000:00 1\n"
-		   "route = 0000:00/1c A 41\nend = 4\n", NULL);
-	assert_string_equal(said, "facts:a:5: contradicts the firmware's tables: 0x29 here, 0x28 expected: ignored");
+	with_facts(
+		OURS
+		"route = 0000:00/6 A 20\nwindow = 0000:00 mem 0x80000000-0x8fffffff\nproximity = 0000:00 1\n"
+		"route = 0000:00/1c A 41\nend = 4\n",
+		NULL);
+	assert_string_equal(
+		said,
+		"facts:a:5: contradicts the firmware's tables: 0x29 here, 0x28 expected: ignored");
 	untouched();
 	no_memory = true;
 	with_facts(OURS "end = 0\n", NULL);
@@ -346,7 +370,8 @@ static void test_facts_are_refused(void **)
 	with_facts("tables = 1\nend = 0\n", OURS "route = 0000:00/6 A 20\nend = 1\n");
 	assert_string_equal(told, "facts:b: 1 facts of this machine");
 	assert_int_equal(gsi(0), 20);
-	with_facts(OURS "route = 0000:00/6 A 20\nend = 1\n", OURS "route = 0000:00/6 A 21\nend = 1\n");
+	with_facts(OURS "route = 0000:00/6 A 20\nend = 1\n",
+		   OURS "route = 0000:00/6 A 21\nend = 1\n");
 	assert_string_equal(said, "");
 	assert_string_equal(told, "facts:b: not looked at: one was taken before it");
 	assert_int_equal(gsi(0), 20);
@@ -359,7 +384,9 @@ static void test_facts_of_a_known_root(void **)
 		const char *facts;
 		const char *said;
 	} cases[] = {
-		{ OURS "proximity = 0000:00 1\nwindow = 0000:00 mem 0xc0000000-0xc00fffff\nend = 2\n", "" },
+		{ OURS
+		  "proximity = 0000:00 1\nwindow = 0000:00 mem 0xc0000000-0xc00fffff\nend = 2\n",
+		  "" },
 		{ OURS "proximity = 0000:00 2\nend = 1\n",
 		  "facts:a:2: contradicts the firmware's tables: 0x2 here, 0x1 expected: ignored" },
 		{ OURS "window = 0000:00 mem 0xc0000000-0xc01fffff\nend = 1\n",
@@ -400,8 +427,10 @@ static void test_facts_of_a_known_root(void **)
 		may_say = false;
 		assert_string_equal(said, cases[i].said);
 		assert_int_equal(pci_node(&function[0]), 1);
-		assert_int_equal(pci_window(&function[0], false, 0xc0000000, MIB(1)), PCI_WINDOW_IN);
-		assert_int_equal(pci_window(&function[0], false, 0xc0100000, PAGE_SIZE), PCI_WINDOW_OUT);
+		assert_int_equal(pci_window(&function[0], false, 0xc0000000, MIB(1)),
+				 PCI_WINDOW_IN);
+		assert_int_equal(pci_window(&function[0], false, 0xc0100000, PAGE_SIZE),
+				 PCI_WINDOW_OUT);
 	}
 }
 

@@ -36,7 +36,8 @@ static struct pci_info *add(u16 segment, u8 bus, u32 class_code)
 {
 	struct pci_info *f = &function[count++];
 
-	*f = (struct pci_info){ .address = { segment, bus, 1 }, .id = { 0x8086, 0x1234, class_code } };
+	*f = (struct pci_info){ .address = { segment, bus, 1 },
+				.id = { 0x8086, 0x1234, class_code } };
 	return f;
 }
 
@@ -62,8 +63,10 @@ static void test_lost(void **)
 		add(segment, 0x41, 0x010802);
 	add(3, 0x42, 0x020000)->problem = "it does not stop";
 	assert_false(pci_segments(text));
-	assert_string_equal(text, "no VM can have 3 functions outside segment 0: 0001:41:00.1, 0002:41:00.1, 0003:41:00.1: "
-			    "let the setup put all in one segment");
+	assert_string_equal(
+		text,
+		"no VM can have 3 functions outside segment 0: 0001:41:00.1, 0002:41:00.1, 0003:41:00.1: "
+		"let the setup put all in one segment");
 	tell();
 	assert_int_equal(lines, 1);
 	assert_memory_equal(line, "margay: pci: ", 13);
@@ -84,7 +87,9 @@ static void test_many(void **)
 	for (unsigned i = 10; i < 250; i++)
 		add(1, (u8)i, 0x010802);
 	assert_false(pci_segments(text));
-	assert_memory_equal(text, "no VM can have 250 functions outside segment 0: 0001:00:00.1, 0001:01:00.1, ", 75);
+	assert_memory_equal(
+		text,
+		"no VM can have 250 functions outside segment 0: 0001:00:00.1, 0001:01:00.1, ", 75);
 	assert_string_equal(text + strlen(text) - strlen(last), last);
 }
 
@@ -98,7 +103,8 @@ static void test_one_segment(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_lost, setup), cmocka_unit_test_setup(test_many, setup),
+		cmocka_unit_test_setup(test_lost, setup),
+		cmocka_unit_test_setup(test_many, setup),
 		cmocka_unit_test_setup(test_one_segment, setup),
 	};
 

@@ -27,18 +27,19 @@ static struct vm_config config = { .vfs = 2 };
 static struct vm_parts parts, other, third;
 static struct vm_pci pci, other_pci, third_pci;
 static struct fake_functions functions, other_functions, third_functions;
-static struct vcpu pf_vcpu, vcpu, third_vcpu, *by_id[] = { &vcpu }, *third_by_id[] = { &third_vcpu };
+static struct vcpu pf_vcpu, vcpu, third_vcpu, *by_id[] = { &vcpu },
+					      *third_by_id[] = { &third_vcpu };
 static struct pci_device dev, vf, third_vf;
 static char calls[8]; /* who was asked, in order: the second VM or the third */
 static unsigned on, offs, starts, reports, asked, nr_reset[VF + 2], coming, locks;
 /* times that the second VM, and the third, was asked: the first is too early */
 static unsigned busy[2];
 static u8 vf_bus;
-static bool deaf;        /* no VM answers */
+static bool deaf; /* no VM answers */
 static bool vf_blocked = true; /* by the IOMMU */
-static bool slow;        /* no reset of a VF ends while that is on */
+static bool slow; /* no reset of a VF ends while that is on */
 static int reset_says;
-static u64 now, step;    /* the TSC, and what each look at it adds */
+static u64 now, step; /* the TSC, and what each look at it adds */
 static bool prepared, absent, late; /* late: the third VM is being made just before they are off */
 
 /* ---- the host, and what else a VM has ------------------------------------------------- */
@@ -95,9 +96,12 @@ void host_sriov_disable(unsigned index)
 
 bool host_pci_function(unsigned i, struct host_pci_function *out)
 {
-	*out = (struct host_pci_function){ .index = i, .address = {
-		0, i == VF + 1 ? vf_bus : 0, (u8)(i == PF ? 0x40 : 0xc0 + 2 * (i - VF)),
-	} };
+	*out = (struct host_pci_function){ .index = i,
+					   .address = {
+						   0,
+						   i == VF + 1 ? vf_bus : 0,
+						   (u8)(i == PF ? 0x40 : 0xc0 + 2 * (i - VF)),
+					   } };
 	if (i >= VF) {
 		out->bar[0] = (struct pci_bar){ 0xfe000000, KIB(16), 0xc };
 		out->bar[3] = (struct pci_bar){ 0x7000000000, KIB(16), 0xc };
@@ -108,7 +112,9 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 u32 host_pci_read(unsigned index, u16 offset, unsigned)
 {
 	assert_true(index == PF || offset == PCI_REG_COMMAND);
-	return offset == PCI_REG_CLASS ? 0x02000001 : offset == AT + PCI_SRIOV_OFFSET ? 0x00020080 : 0;
+	return offset == PCI_REG_CLASS           ? 0x02000001
+	       : offset == AT + PCI_SRIOV_OFFSET ? 0x00020080
+						 : 0;
 }
 
 void host_pci_reset_begin(struct host_pci_reset *r, unsigned index)
@@ -135,9 +141,7 @@ void host_pci_write(unsigned, u16 offset, unsigned size, u32 value)
 	assert_true(offset == PCI_REG_COMMAND && size == 2 && !(value & PCI_COMMAND_MASTER));
 }
 
-void host_interrupt_window(void)
-{
-}
+void host_interrupt_window(void) { }
 
 /* A reset at the guest's word: of no PF here but by its name. */
 int pci_root_configure(struct pci_device *, unsigned *)
@@ -150,13 +154,9 @@ bool pci_root_has_line(const struct pci_device *)
 	return false;
 }
 
-void pci_msi_clean(const struct pci_device *)
-{
-}
+void pci_msi_clean(const struct pci_device *) { }
 
-void pci_config_gate_master(struct pci_config *, bool)
-{
-}
+void pci_config_gate_master(struct pci_config *, bool) { }
 
 bool host_pci_info(unsigned index, struct pci_info *out)
 {
@@ -198,9 +198,7 @@ void vm_stage2_lock(struct vcpu *)
 	locks++;
 }
 
-void vm_stage2_unlock(struct vm *)
-{
-}
+void vm_stage2_unlock(struct vm *) { }
 
 void host_log_limited(struct log_limit *limit, const char *, const char *, ...)
 {
@@ -283,7 +281,8 @@ static void go_on(void)
 static void begin_put(unsigned offset, unsigned size, u32 value)
 {
 	if (pci_sriov_write(&dev, (u16)(AT + offset), size, value) & PCI_CHANGED_VFS)
-		pci_wait_begin(&pf_vcpu, &dev, dev.sriov.control & PCI_SRIOV_ENABLE ? PCI_VFS_COME : PCI_VFS_GO);
+		pci_wait_begin(&pf_vcpu, &dev,
+			       dev.sriov.control & PCI_SRIOV_ENABLE ? PCI_VFS_COME : PCI_VFS_GO);
 }
 
 static void put(unsigned offset, unsigned size, u32 value)
@@ -294,7 +293,8 @@ static void put(unsigned offset, unsigned size, u32 value)
 
 static int setup(void **)
 {
-	struct pci_cap cap[] = { { PCI_EXT_CAP_AER, true, 0x100 }, { PCI_EXT_CAP_SRIOV, true, AT } };
+	struct pci_cap cap[] = { { PCI_EXT_CAP_AER, true, 0x100 },
+				 { PCI_EXT_CAP_SRIOV, true, AT } };
 
 	memset(&dev, 0, sizeof(dev));
 	memset(&vf, 0, sizeof(vf));
@@ -344,7 +344,8 @@ static int setup(void **)
 
 static void test_shown(void **)
 {
-	assert_false(pci_sriov_owns(&dev, AT) || pci_sriov_owns(&dev, AT - 4) || pci_sriov_owns(&dev, AT + PCI_SRIOV_SIZE));
+	assert_false(pci_sriov_owns(&dev, AT) || pci_sriov_owns(&dev, AT - 4) ||
+		     pci_sriov_owns(&dev, AT + PCI_SRIOV_SIZE));
 	assert_int_equal(get(PCI_SRIOV_VFS), 0x00020002);
 	assert_int_equal(get(PCI_SRIOV_OFFSET), 0x00020080);
 	assert_int_equal(get(PCI_SRIOV_DEVICE), 0xffff0000);
@@ -424,10 +425,12 @@ static void test_shadow(void **)
 	put(PCI_SRIOV_NUM_VFS, 2, 1);
 	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
 	assert_true(pci_sriov_shadow(&pci, 0, 0xc0, PCI_REG_ID, 4, &value) && value == ~0u);
-	assert_true(pci_sriov_shadow(&pci, 0, 0xc0, PCI_REG_CLASS + 2, 2, &value) && value == 0x0200);
+	assert_true(pci_sriov_shadow(&pci, 0, 0xc0, PCI_REG_CLASS + 2, 2, &value) &&
+		    value == 0x0200);
 	assert_true(pci_sriov_shadow(&pci, 0, 0xc0, PCI_REG_COMMAND, 4, &value) && value == 0);
 	/* One is on. */
-	assert_false(pci_sriov_shadow(&pci, 0, 0xc2, 0, 4, &value) || pci_sriov_shadow(&pci, 1, 0xc0, 0, 4, &value));
+	assert_false(pci_sriov_shadow(&pci, 0, 0xc2, 0, 4, &value) ||
+		     pci_sriov_shadow(&pci, 1, 0xc0, 0, 4, &value));
 }
 
 static void have_vf(void)
@@ -510,7 +513,9 @@ static void test_pulled_out_together(void **)
 /* One that was there when its VM looked, and is claimed as nobody is asked any more, is not had; nor is one that stays off. */
 static void test_late(void **)
 {
-	struct vm_config wants = { .nr_pci = 1, .pci[0] = { .by = VM_PCI_VF, .address = { 0, 0, 0x40 }, .vf = 1 } };
+	struct vm_config wants = {
+		.nr_pci = 1, .pci[0] = { .by = VM_PCI_VF, .address = { 0, 0, 0x40 }, .vf = 1 }
+	};
 
 	have_vf();
 	assert_true(vm_pci_has_vfs(&wants));
@@ -559,7 +564,8 @@ static void test_slow(void **)
 		pci_wait_go_on(&pf_vcpu);
 		pci_wait_go_on(&vcpu);
 	}
-	assert_true(pf_vcpu.pci_waits && vcpu.pci_waits && pci_is_away(&vf) && !vf.gone && !pci_is_away(&dev));
+	assert_true(pf_vcpu.pci_waits && vcpu.pci_waits && pci_is_away(&vf) && !vf.gone &&
+		    !pci_is_away(&dev));
 	locks = 0;
 	for (unsigned i = 0; i < 10; i++) {
 		pci_wait_go_on(&pf_vcpu);
@@ -613,7 +619,9 @@ static void test_stuck(void **)
 
 static void test_taken(void **)
 {
-	struct vm_config wants = { .nr_pci = 1, .pci[0] = { .by = VM_PCI_VF, .address = { 0, 0, 0x40 }, .vf = 1 } };
+	struct vm_config wants = {
+		.nr_pci = 1, .pci[0] = { .by = VM_PCI_VF, .address = { 0, 0, 0x40 }, .vf = 1 }
+	};
 	struct host_pci_function f;
 
 	assert_false(vm_pci_has_vfs(&wants));
@@ -624,19 +632,26 @@ static void test_taken(void **)
 	assert_true(vm_pci_has_vfs(&wants));
 	other.vm.config = &wants;
 	host_pci_function(PF, &f);
-	assert_int_equal(pci_sriov_take(&other.vm, &(struct vm_config_pci){ .by = VM_PCI_VF, .vf = 1 }, &f), -EINVAL);
+	assert_int_equal(pci_sriov_take(&other.vm,
+					&(struct vm_config_pci){ .by = VM_PCI_VF, .vf = 1 }, &f),
+			 -EINVAL);
 	/* Without an IOMMU who is not trusted has none. */
-	assert_int_equal(pci_sriov_take(&other.vm, &(struct vm_config_pci){ .by = VM_PCI_VF, .vf = 0 }, &f), -EINVAL);
+	assert_int_equal(pci_sriov_take(&other.vm,
+					&(struct vm_config_pci){ .by = VM_PCI_VF, .vf = 0 }, &f),
+			 -EINVAL);
 	assert_int_equal(f.index, PF);
 	wants.trusted = true;
-	assert_int_equal(pci_sriov_take(&other.vm, &(struct vm_config_pci){ .by = VM_PCI_VF, .vf = 0 }, &f), 0);
+	assert_int_equal(pci_sriov_take(&other.vm,
+					&(struct vm_config_pci){ .by = VM_PCI_VF, .vf = 0 }, &f),
+			 0);
 	assert_int_equal(f.index, VF);
 }
 
 /* By its own address: as soon as it has one, and else like the other name. Other functions are not this file's. */
 static void test_by_address(void **)
 {
-	struct vm_config wants = { .nr_pci = 1, .pci[0] = { .by = VM_PCI_ADDRESS, .address = { 0, 0, 0xc2 } } };
+	struct vm_config wants = { .nr_pci = 1,
+				   .pci[0] = { .by = VM_PCI_ADDRESS, .address = { 0, 0, 0xc2 } } };
 	struct host_pci_function f;
 
 	other.vm.config = &wants;
@@ -674,11 +689,14 @@ int main(void)
 		cmocka_unit_test_setup(test_shown, setup),
 		cmocka_unit_test_setup(test_count, setup),
 		cmocka_unit_test_setup(test_flood, setup),
-		cmocka_unit_test_setup(test_last_bus, setup), cmocka_unit_test_setup(test_shadow, setup),
+		cmocka_unit_test_setup(test_last_bus, setup),
+		cmocka_unit_test_setup(test_shadow, setup),
 		cmocka_unit_test_setup(test_pulled_out, setup),
 		cmocka_unit_test_setup(test_pulled_out_together, setup),
-		cmocka_unit_test_setup(test_deaf, setup), cmocka_unit_test_setup(test_late, setup),
-		cmocka_unit_test_setup(test_slow, setup), cmocka_unit_test_setup(test_stuck, setup),
+		cmocka_unit_test_setup(test_deaf, setup),
+		cmocka_unit_test_setup(test_late, setup),
+		cmocka_unit_test_setup(test_slow, setup),
+		cmocka_unit_test_setup(test_stuck, setup),
 		cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_taken, setup),
 		cmocka_unit_test_setup(test_by_address, setup),

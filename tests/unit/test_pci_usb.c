@@ -21,9 +21,9 @@ static struct pci_function f;
 static unsigned errors, maps, delays, writes;
 static u64 mapped;
 static bool misplaced, stubborn;
-static unsigned patience;  /* ms until the firmware lets go of it */
-static u32 at;             /* of the capability */
-static u32 smis;           /* written behind it, while firmware held it */
+static unsigned patience; /* ms until the firmware lets go of it */
+static u32 at; /* of the capability */
+static u32 smis; /* written behind it, while firmware held it */
 
 static u32 get(const u8 *from, u32 offset, unsigned size)
 {
@@ -121,7 +121,8 @@ static void begin(u32 class_code)
 {
 	memset(config, 0, sizeof(config));
 	memset(memory, 0, sizeof(memory));
-	f = (struct pci_function){ .id.class_code = class_code, .bar = { { .base = BAR, .size = KIB(64) } } };
+	f = (struct pci_function){ .id.class_code = class_code,
+				   .bar = { { .base = BAR, .size = KIB(64) } } };
 	set(config, 4, 2, 6);
 	errors = maps = delays = writes = smis = 0;
 	misplaced = stubborn = false;
@@ -264,7 +265,9 @@ static void test_broken(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_given), cmocka_unit_test(test_kept), cmocka_unit_test(test_unheld),
+		cmocka_unit_test(test_given),
+		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_unheld),
 		cmocka_unit_test(test_broken),
 	};
 

@@ -16,10 +16,10 @@
 #include "kernel/pci/pci_vf.c"
 #include "tests/unit/connectx5.h"
 
-#define AT 0x180u  /* the card's capability */
-#define OTHER 1    /* a function beside it, whose BAR has room above */
+#define AT 0x180u /* the card's capability */
+#define OTHER 1 /* a function beside it, whose BAR has room above */
 #define PORT_EXP 0x40u /* of the port above it */
-#define KHZ 1000u  /* of the TSC */
+#define KHZ 1000u /* of the TSC */
 
 struct pci_function pci_functions[HOST_PCI_FUNCTIONS];
 unsigned pci_nr_functions;
@@ -29,12 +29,12 @@ static u8 card_devfn;
 static const struct pci_function *const pf = &pci_functions[0];
 static struct pci_function bridge;
 static u32 config[1024], vf_config[1024];
-static u64 size;            /* of a VF's BAR */
+static u64 size; /* of a VF's BAR */
 static unsigned quiet, isolated, kept;
-static u64 now, written;    /* the TSC; when the control register was written */
-static unsigned late;       /* milliseconds until VFs answer */
-static unsigned silent;     /* VFs that never answer, from this one on */
-static unsigned stubborn;   /* none of them stops: their bus mastering, what is under way */
+static u64 now, written; /* the TSC; when the control register was written */
+static unsigned late; /* milliseconds until VFs answer */
+static unsigned silent; /* VFs that never answer, from this one on */
+static unsigned stubborn; /* none of them stops: their bus mastering, what is under way */
 static bool unknown_window;
 /* the bridge above is a root port; that has ARI, and the card has */
 static bool is_port, port_ari, card_ari;
@@ -56,7 +56,8 @@ static u32 part(u32 value, u16 offset, unsigned bytes)
 
 u32 pci_read(struct pci_address a, u16 offset, unsigned bytes)
 {
-	unsigned n = ((unsigned)a.bus << 8 | a.devfn) - 0x3b02u - card_devfn, count = config[(AT + PCI_SRIOV_NUM_VFS) / 4] & 0xffff;
+	unsigned n = ((unsigned)a.bus << 8 | a.devfn) - 0x3b02u - card_devfn,
+		 count = config[(AT + PCI_SRIOV_NUM_VFS) / 4] & 0xffff;
 
 	assert_true(IS_ALIGNED(offset, bytes));
 	if (a.bus == 0x3a && offset == PORT_EXP + PCI_EXP_CAPABILITIES)
@@ -67,7 +68,8 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned bytes)
 		return part(config[offset / 4], offset, bytes);
 	/* Who asks before the 100 ms are over has no right to an answer (9.3.3.3.1). */
 	assert_true(now - written >= 100 * KHZ);
-	if (n >= count || n >= silent || now - written < late * KHZ || !(control() & PCI_SRIOV_ENABLE))
+	if (n >= count || n >= silent || now - written < late * KHZ ||
+	    !(control() & PCI_SRIOV_ENABLE))
 		return part(~0u, offset, bytes);
 	return part(offset < 4 ? ~0u : vf_config[offset / 4], offset, bytes);
 }
@@ -80,7 +82,7 @@ void pci_write(struct pci_address a, u16 offset, unsigned bytes, u32 value)
 	/* All but the control register is written while there are no VFs (9.3.3.3.1, 9.3.3.7, 9.3.3.13). */
 	assert_true(offset == AT + PCI_SRIOV_CONTROL || !(control() & PCI_SRIOV_ENABLE));
 	if (offset == AT + PCI_SRIOV_BAR)
-		lanes &= (u32)~(size - 1);
+		lanes &= (u32) ~(size - 1);
 	else if (offset >= AT + PCI_SRIOV_BAR && offset != AT + PCI_SRIOV_BAR + 4)
 		lanes = 0;
 	*word = (*word & ~lanes) | (value << (offset & 3) * 8 & lanes);
@@ -118,7 +120,9 @@ u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
 {
 	if (f == low_pf)
 		return id == PCI_EXT_CAP_SRIOV ? AT + 0x40 : 0;
-	return f == pf && id == PCI_EXT_CAP_SRIOV ? AT : f == pf && id == EXT_CAP_ARI && card_ari ? 0x150 : 0;
+	return f == pf && id == PCI_EXT_CAP_SRIOV         ? AT
+	       : f == pf && id == EXT_CAP_ARI && card_ari ? 0x150
+							  : 0;
 }
 
 u16 pci_find_cap(const struct pci_function *f, u16 id)
@@ -142,8 +146,10 @@ const char *pci_misplaced(const struct pci_function *f)
 {
 	const struct pci_bar *b = &f->bar[0], *other = &pci_functions[OTHER].bar[0];
 
-	return (b->base < other->base + other->size && other->base < b->base + b->size) || b->base < window_start ||
-	       b->base + b->size - 1 > window_end ? "misplaced" : NULL;
+	return (b->base < other->base + other->size && other->base < b->base + b->size) ||
+			       b->base < window_start || b->base + b->size - 1 > window_end
+		       ? "misplaced"
+		       : NULL;
 }
 
 enum pci_window pci_window(const struct pci_function *, bool, u64, u64)
@@ -155,7 +161,8 @@ enum pci_window pci_window(const struct pci_function *, bool, u64, u64)
 bool pci_bridges_pass(const struct pci_function *f, bool io, u64 first, u64 last)
 {
 	assert_true(f == pf && !io);
-	return (first >= 0xf8000000 && last <= 0xf9ffffff) || (first >= 0xfa000000 && last <= 0xfbffffff);
+	return (first >= 0xf8000000 && last <= 0xf9ffffff) ||
+	       (first >= 0xfa000000 && last <= 0xfbffffff);
 }
 
 u64 host_tsc(void)
@@ -214,10 +221,15 @@ static int setup(void **)
 		config[connectx5_pf[i].offset / 4] = connectx5_pf[i].value;
 	for (unsigned i = 0; i < ARRAY_SIZE(connectx5_vf); i++)
 		vf_config[connectx5_vf[i].offset / 4] = connectx5_vf[i].value;
-	pci_functions[0] = (struct pci_function){ .address = card, .id = { 0x15b3, 0x1017, 0x020000 }, .extended = true };
-	pci_functions[OTHER] = (struct pci_function){ .address = { 0, 0x3b, 0x40 }, .bar[0] = { 0xf8000000, MIB(32), 0xc } };
-	bridge = (struct pci_function){ .address = { 0, 0x3a, 0 }, .header_type = 1, .secondary_bus = 0x3b,
-					 .subordinate_bus = 0x3b };
+	pci_functions[0] = (struct pci_function){ .address = card,
+						  .id = { 0x15b3, 0x1017, 0x020000 },
+						  .extended = true };
+	pci_functions[OTHER] = (struct pci_function){ .address = { 0, 0x3b, 0x40 },
+						      .bar[0] = { 0xf8000000, MIB(32), 0xc } };
+	bridge = (struct pci_function){ .address = { 0, 0x3a, 0 },
+					.header_type = 1,
+					.secondary_bus = 0x3b,
+					.subordinate_bus = 0x3b };
 	pci_nr_functions = 2;
 	nr_cards = 0;
 	size = MIB(1);
@@ -246,9 +258,11 @@ static void test_prepared(void **)
 		assert_true(host_sriov_is_vf(2 + n) && !host_sriov_on(2 + n));
 		assert_ptr_equal(pci_physical(f), pf);
 		assert_true(f->address.bus == 0x3b && f->address.devfn == 2 + n && f->extended);
-		assert_true(f->id.vendor == 0x15b3 && f->id.device == 0x1018 && f->id.class_code == 0x020000);
+		assert_true(f->id.vendor == 0x15b3 && f->id.device == 0x1018 &&
+			    f->id.class_code == 0x020000);
 		/* Where firmware has put them. */
-		assert_true(f->bar[0].base == 0xfa000000 + n * MIB(1) && f->bar[0].size == MIB(1) && f->bar[0].flags == 0xc);
+		assert_true(f->bar[0].base == 0xfa000000 + n * MIB(1) && f->bar[0].size == MIB(1) &&
+			    f->bar[0].flags == 0xc);
 	}
 	assert_true(host_sriov_vf(0, 8) == -1 && host_sriov_vf(OTHER, 0) == -1);
 	assert_true(!host_sriov_is_vf(0) && !host_sriov_is_vf(10));
@@ -302,12 +316,14 @@ static void test_buses(void **)
 	bridge.subordinate_bus = 0x3c;
 	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0xfc;
 	pci_functions[OTHER].address = (struct pci_address){ 0, 0x3c, 3 };
-	assert_string_equal(host_sriov_prepare(0, 8), "another function has the address of one of its virtual functions");
+	assert_string_equal(host_sriov_prepare(0, 8),
+			    "another function has the address of one of its virtual functions");
 	assert_int_equal(pci_nr_functions, 2);
 	assert_null(host_sriov_prepare(0, 7));
 	setup(NULL);
 	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0xfc;
-	assert_non_null(strstr(host_sriov_prepare(0, 5), "need bus numbers that the bridge above it does not have"));
+	assert_non_null(strstr(host_sriov_prepare(0, 5),
+			       "need bus numbers that the bridge above it does not have"));
 	assert_null(host_sriov_prepare(0, 4));
 	/* The first on the next bus is no function 0 to 7 of the port's one device. */
 	setup(NULL);
@@ -353,7 +369,8 @@ static void test_text(void **)
 
 	assert_false(host_sriov_text(OTHER, text, sizeof(text)));
 	assert_true(host_sriov_text(0, text, sizeof(text)));
-	assert_string_equal(text, "up to 8 virtual functions, if there is room for their registers");
+	assert_string_equal(text,
+			    "up to 8 virtual functions, if there is room for their registers");
 	assert_int_equal(port_control, 0);
 	/* The last of 8 is on the next bus; then all are. */
 	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0xf9;
@@ -361,8 +378,10 @@ static void test_text(void **)
 	assert_non_null(strstr(text, "up to 7 virtual functions"));
 	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0x100;
 	assert_true(host_sriov_text(0, text, sizeof(text)));
-	assert_string_equal(text, "no virtual functions: its virtual functions need bus numbers that the bridge above it does not "
-				  "have: more in the setup (SR-IOV)");
+	assert_string_equal(
+		text,
+		"no virtual functions: its virtual functions need bus numbers that the bridge above it does not "
+		"have: more in the setup (SR-IOV)");
 	/* It says where they are when it is told how many. */
 	config[(AT + PCI_SRIOV_OFFSET) / 4] = 0;
 	assert_true(host_sriov_text(0, text, sizeof(text)));
@@ -394,7 +413,8 @@ static void test_not_prepared(void **)
 	assert_int_equal(pci_nr_functions, HOST_PCI_FUNCTIONS - 7);
 	pci_nr_functions = 2;
 	assert_null(host_sriov_prepare(0, 4));
-	assert_string_equal(host_sriov_prepare(0, 5), "another VM has had it with fewer: restart the node");
+	assert_string_equal(host_sriov_prepare(0, 5),
+			    "another VM has had it with fewer: restart the node");
 	assert_int_equal(nr_cards, 1);
 	nr_cards = CARDS;
 	assert_string_equal(host_sriov_prepare(OTHER, 1), "more such cards than fit");
@@ -415,7 +435,8 @@ static void test_placed(void **)
 	setup(NULL);
 	config[(AT + PCI_SRIOV_BAR) / 4] = 0xc;
 	window_end = 0xfa3fffff;
-	assert_non_null(strstr(host_sriov_prepare(0, 8), "has no room for the registers of so many"));
+	assert_non_null(
+		strstr(host_sriov_prepare(0, 8), "has no room for the registers of so many"));
 	assert_int_equal(pci_nr_functions, 2);
 	assert_null(host_sriov_prepare(0, 4));
 	/* Within the window, but the bridge does not pass it on. */
@@ -441,7 +462,8 @@ static void test_on(void **)
 	assert_int_equal(pci_vf_read(2, 0, 4, ~0u), ~0u);
 	assert_int_equal(enable(4), 0);
 	assert_int_equal(control(), PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY | SRIOV_ARI);
-	assert_true(quiet == 4 && kept == 4 && now - written == 100 * KHZ && isolated == (IS_ENABLED(CONFIG_IOMMU) ? 4 : 0));
+	assert_true(quiet == 4 && kept == 4 && now - written == 100 * KHZ &&
+		    isolated == (IS_ENABLED(CONFIG_IOMMU) ? 4 : 0));
 	assert_true(host_sriov_on(2) && host_sriov_on(5) && !host_sriov_on(6) && !host_sriov_on(0));
 	assert_int_equal(enable(4), -EINVAL);
 	assert_int_equal(pci_vf_read(2, PCI_REG_ID, 4, ~0u), 0x101815b3);
@@ -516,8 +538,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_prepared, setup),
-		cmocka_unit_test_setup(test_no_ari, setup), cmocka_unit_test_setup(test_late, setup),
-		cmocka_unit_test_setup(test_buses, setup), cmocka_unit_test_setup(test_lowest, setup),
+		cmocka_unit_test_setup(test_no_ari, setup),
+		cmocka_unit_test_setup(test_late, setup),
+		cmocka_unit_test_setup(test_buses, setup),
+		cmocka_unit_test_setup(test_lowest, setup),
 		cmocka_unit_test_setup(test_text, setup),
 		cmocka_unit_test_setup(test_not_prepared, setup),
 		cmocka_unit_test_setup(test_placed, setup),

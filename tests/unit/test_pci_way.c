@@ -13,7 +13,9 @@
 #include "tests/unit/fake_say.h"
 
 static const struct pci_function function[] = {
-	{ .address = { 0, 0, PCI_DEVFN(0x1c, 0) } }, { .address = { 0, 1, 0 } }, { .address = { 0, 2, PCI_DEVFN(1, 0) } },
+	{ .address = { 0, 0, PCI_DEVFN(0x1c, 0) } },
+	{ .address = { 0, 1, 0 } },
+	{ .address = { 0, 2, PCI_DEVFN(1, 0) } },
 	{ .address = { 0, 0, PCI_DEVFN(3, 0) } },
 };
 static u16 command[4];
@@ -67,8 +69,9 @@ static void test_way(void **)
 	command[1] = 0x100;
 	host_pci_open_way(2);
 	assert_true(command[0] == 0x107 && command[1] == 0x104 && !command[2]);
-	assert_string_equal(said, "pci 0000:01:00.0: bus mastering on, for what a VM has behind it\n"
-				  "pci 0000:00:1c.0: bus mastering on, for what a VM has behind it\n");
+	assert_string_equal(said,
+			    "pci 0000:01:00.0: bus mastering on, for what a VM has behind it\n"
+			    "pci 0000:00:1c.0: bus mastering on, for what a VM has behind it\n");
 	/* The nearest one is, the next is not. */
 	command[0] = 0x103;
 	writes = 0;

@@ -81,14 +81,14 @@ static void test_bars(void **)
 	char text[PCI_REPORT_TEXT];
 	u32 before[1024];
 
-	bar(0, 0xfebc0000, 0xfffe0000);            /* 128 KiB */
-	bar(1, 0x0000c041, 0x0000ffe0);            /* I/O, 32, upper half not implemented */
+	bar(0, 0xfebc0000, 0xfffe0000); /* 128 KiB */
+	bar(1, 0x0000c041, 0x0000ffe0); /* I/O, 32, upper half not implemented */
 	/* 64 bit, prefetchable, 16 GiB at 0x40_0000_0000 */
 	bar(2, 0x0000000c, 0x00000000);
 	bar(3, 0x00000040, 0xfffffffc);
-	bar(5, 0x00000000, 0xffffff00);            /* 256 bytes without address */
+	bar(5, 0x00000000, 0xffffff00); /* 256 bytes without address */
 	config[12] = 0;
-	writable[12] = 0xffff0001;                 /* ROM, 64 KiB, no address */
+	writable[12] = 0xffff0001; /* ROM, 64 KiB, no address */
 	memcpy(before, config, sizeof(config));
 	pciinfo_bars(&standard, write32, 0, f.id.class_code, f.bar);
 	pciinfo_read(&standard, &f);
@@ -106,11 +106,13 @@ static void test_bars(void **)
 	assert_false(f.bar[4].base || f.bar[4].size);
 	assert_true(pci_bar_lacks_address(&f.bar[5]));
 	pci_report_bars(&f, text);
-	assert_string_equal(text, "BAR0 0xfebc0000 128K, BAR1 I/O 0xc040 32 bytes, BAR2 pref 0x4000000000 16G, "
-			    "BAR5 without address 256 bytes, ROM 64K");
+	assert_string_equal(
+		text, "BAR0 0xfebc0000 128K, BAR1 I/O 0xc040 32 bytes, BAR2 pref 0x4000000000 16G, "
+		      "BAR5 without address 256 bytes, ROM 64K");
 	assert_int_equal(f.bar[2].flags, 0xc);
-	assert_string_equal(fitness(PCI_UNFIT),
-			    "the firmware gave one of its BARs no address: allow addresses above 4G in the setup");
+	assert_string_equal(
+		fitness(PCI_UNFIT),
+		"the firmware gave one of its BARs no address: allow addresses above 4G in the setup");
 }
 
 /* The registers of host bridges are only read. */
@@ -133,7 +135,8 @@ static void test_ports(void **)
 	assert_int_equal(f.bar[0].flags, 1);
 	f.msi = 1;
 	f.flr = true;
-	assert_string_equal(fitness(PCI_FIT_BUT), "without those of its ports to which the firmware gave no address");
+	assert_string_equal(fitness(PCI_FIT_BUT),
+			    "without those of its ports to which the firmware gave no address");
 }
 
 static void test_capabilities(void **)
@@ -152,11 +155,14 @@ static void test_capabilities(void **)
 	config[0x140 / 4] = PCI_EXT_CAP_ATS | 1 << 16 | 0x150u << 20;
 	config[0x150 / 4] = PCI_EXT_CAP_PASID | 1 << 16;
 	pciinfo_read(&express, &f);
-	assert_true(f.pm && !f.pm_reset && f.flr && f.pcie && f.ats && f.pasid && !f.pri && !f.acs && !f.cut_off);
+	assert_true(f.pm && !f.pm_reset && f.flr && f.pcie && f.ats && f.pasid && !f.pri &&
+		    !f.acs && !f.cut_off);
 	assert_int_equal(f.msi, 8);
 	assert_int_equal(f.msix, 64);
 	pci_report_caps(&f, text);
-	assert_string_equal(text, "PCIe endpoint, INTB, MSI 8, MSI-X 64, FLR, PM, ATS, PASID, SR-IOV 7 VFs, 3 on");
+	assert_string_equal(
+		text,
+		"PCIe endpoint, INTB, MSI 8, MSI-X 64, FLR, PM, ATS, PASID, SR-IOV 7 VFs, 3 on");
 	assert_non_null(strstr(fitness(PCI_UNFIT), "its virtual functions are on"));
 	config[64 + 2] = 0;
 	pciinfo_read(&express, &f);
@@ -208,13 +214,19 @@ static void test_unfit(void **)
 		{ { .id.class_code = 0x080600 }, "a system device stays the node's" },
 		{ { .id.class_code = 0x010180 }, "IDE with legacy ports and IRQ 14, 15" },
 		{ { .id.class_code = 0x01018a }, "IDE with legacy ports and IRQ 14, 15" },
-		{ { .id.class_code = 0x020000, .address.segment = 1 }, "guests have PCI segment 0 only" },
+		{ { .id.class_code = 0x020000, .address.segment = 1 },
+		  "guests have PCI segment 0 only" },
 		{ { .id.class_code = 0x020000, .vfs_on = 1 }, "its virtual functions are on" },
-		{ { .id.class_code = 0x020000, .bar[3] = { .size = 4096 } }, "the firmware gave one of its BARs no address" },
-		{ { .id.class_code = 0x020000, .bar[2] = { .base = BIT(48) - 4096, .size = 8192 } }, "a BAR lies above 2^48: " },
-		{ { .id.class_code = 0x020000, .problem = "the capability list loops" }, "the capability list loops" },
-		{ { .id.class_code = 0x010185 }, NULL }, { { .id.class_code = 0x010601 }, NULL },
-		{ { .id.class_code = 0x010802 }, NULL }, { { .id.class_code = 0x020700 }, NULL },
+		{ { .id.class_code = 0x020000, .bar[3] = { .size = 4096 } },
+		  "the firmware gave one of its BARs no address" },
+		{ { .id.class_code = 0x020000, .bar[2] = { .base = BIT(48) - 4096, .size = 8192 } },
+		  "a BAR lies above 2^48: " },
+		{ { .id.class_code = 0x020000, .problem = "the capability list loops" },
+		  "the capability list loops" },
+		{ { .id.class_code = 0x010185 }, NULL },
+		{ { .id.class_code = 0x010601 }, NULL },
+		{ { .id.class_code = 0x010802 }, NULL },
+		{ { .id.class_code = 0x020700 }, NULL },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -237,8 +249,10 @@ static void test_restrictions(void **)
 {
 	f = (struct pci_info){ .id.class_code = 0x030000, .flr = true, .address.bus = 3 };
 	f.bar[1] = (struct pci_bar){ .base = 0xfe000100, .size = 256 };
-	assert_string_equal(fitness(PCI_FIT_BUT), "no interrupt; conventional PCI: for an IOMMU one with all behind its bridge; "
-			    "without the legacy VGA addresses; a BAR below a page is trapped: slow");
+	assert_string_equal(
+		fitness(PCI_FIT_BUT),
+		"no interrupt; conventional PCI: for an IOMMU one with all behind its bridge; "
+		"without the legacy VGA addresses; a BAR below a page is trapped: slow");
 	/* All at once. */
 	f.flr = false;
 	f.cut_off = true;
@@ -255,11 +269,17 @@ static void test_long_report(void **)
 		char *text = malloc(PCI_REPORT_TEXT);
 
 		for (unsigned i = 0; i < PCI_BARS; i++)
-			f.bar[i] = (struct pci_bar){ .base = ~4095ull, .size = 512, .flags = flags[n] };
+			f.bar[i] = (struct pci_bar){ .base = ~4095ull,
+						     .size = 512,
+						     .flags = flags[n] };
 		pci_report_bars(&f, text);
 		assert_int_equal(strlen(text), PCI_REPORT_TEXT - 1);
-		assert_int_equal(strncmp(text, flags[n] ? "BAR0 pref 0xfffffffffffff000 512 bytes, BAR1 pref" :
-							  "BAR0 0xfffffffffffff000 512 bytes, BAR1 0xff", 44), 0);
+		assert_int_equal(
+			strncmp(text,
+				flags[n] ? "BAR0 pref 0xfffffffffffff000 512 bytes, BAR1 pref"
+					 : "BAR0 0xfffffffffffff000 512 bytes, BAR1 0xff",
+				44),
+			0);
 		free(text);
 	}
 }
@@ -275,7 +295,8 @@ static void test_random(void **)
 			config[i] = (u32)rand() << 16 ^ (u32)rand();
 			writable[i] = (u32)rand() << 16 ^ (u32)rand();
 		}
-		f = (struct pci_info){ .id.class_code = config[2] >> 8, .header_type = (u8)(config[3] & 3) };
+		f = (struct pci_info){ .id.class_code = config[2] >> 8,
+				       .header_type = (u8)(config[3] & 3) };
 		pciinfo_bars(&standard, write32, f.header_type, f.id.class_code, f.bar);
 		pciinfo_read(n & 1 ? &express : &standard, &f);
 		pci_report_bars(&f, text);

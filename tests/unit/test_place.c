@@ -37,7 +37,9 @@ int plan_vm(struct plan_host *h, const struct vm_config *, struct plan *p, struc
 	for (unsigned i = 0; i < CPUS; i++)
 		p->cpu[i] = (u16)(CPUS - i);
 	p->nr_extents = 1;
-	p->extent[0] = (struct plan_extent){ .base = FAKE_RAM_BASE + MIB(2 + 32 * fake_host.nr_extents), .size = MIB(2) };
+	p->extent[0] =
+		(struct plan_extent){ .base = FAKE_RAM_BASE + MIB(2 + 32 * fake_host.nr_extents),
+				      .size = MIB(2) };
 	p->map.region[0].hpa = p->extent[0].base;
 	for (unsigned i = 0; i < h->nr_cpus; i++)
 		online[i] = h->cpu[i].online;
@@ -75,12 +77,15 @@ static void test_second_try(void **)
 	assert_int_equal(place_vm(vm), 0);
 	assert_int_equal(plans, 2);
 	assert_true(vm->nr_extents == 1 && fake_host.nr_extents == 1);
-	assert_true(vm_parts(vm)->map.region[0].hpa == vm->extent[0].base.v && fake_host.extent[0].base.v == vm->extent[0].base.v);
+	assert_true(vm_parts(vm)->map.region[0].hpa == vm->extent[0].base.v &&
+		    fake_host.extent[0].base.v == vm->extent[0].base.v);
 	assert_int_equal(fake_host.pages_in_use, 3);
 	for (unsigned i = 0; i < CPUS; i++)
-		assert_true(vm->host_cpu[i] == CPUS - i && !vm->vcpus[i] && place_owners[CPUS - i] == vm);
+		assert_true(vm->host_cpu[i] == CPUS - i && !vm->vcpus[i] &&
+			    place_owners[CPUS - i] == vm);
 	unplace_vm(vm);
-	assert_true(!fake_host.pages_in_use && !fake_host.nr_extents && !place_owners[1] && !place_owners[CPUS]);
+	assert_true(!fake_host.pages_in_use && !fake_host.nr_extents && !place_owners[1] &&
+		    !place_owners[CPUS]);
 }
 
 /* A VM that the one that commands has made gets CPUs that it may hand out. */
@@ -110,7 +115,8 @@ static void test_no_memory(void **)
 
 	fake_host.ram[0].size = MIB(1);
 	assert_int_equal(place_vm(vm), -EAGAIN);
-	assert_true(plans == TRIES && !fake_host.pages_in_use && !fake_host.nr_extents && !place_owners[1]);
+	assert_true(plans == TRIES && !fake_host.pages_in_use && !fake_host.nr_extents &&
+		    !place_owners[1]);
 	unplace_vm(vm);
 	assert_int_equal(fake_host.pages_in_use, 0);
 }
@@ -120,7 +126,10 @@ static void test_abandoned(void **)
 {
 	for (unsigned sends = 0; sends < 2; sends++) {
 		u16 host_cpu[] = { 0, 1, 2 };
-		struct vm vm = { .nr_host_cpus = 3, .host_cpu = host_cpu, .direct = sends, .still_sends = sends };
+		struct vm vm = { .nr_host_cpus = 3,
+				 .host_cpu = host_cpu,
+				 .direct = sends,
+				 .still_sends = sends };
 
 		fake_host_reset();
 		fake_host.nr_cpus = 3;
@@ -155,8 +164,10 @@ static void test_kept(void **)
 	vm_keep_extents(e, 2);
 	assert_int_equal(place_vm(vm), -ENOMEM);
 	assert_true(*lacks);
-	assert_string_equal(fake_host.log, ": that is why\n: that is why\n"
-			    ": memory: 4M are kept until functions of VMs that are over have been reset: it waits for that\n");
+	assert_string_equal(
+		fake_host.log,
+		": that is why\n: that is why\n"
+		": memory: 4M are kept until functions of VMs that are over have been reset: it waits for that\n");
 	refuses = -EINVAL;
 	assert_int_equal(place_vm(vm), -EINVAL);
 	assert_false(*lacks);
@@ -183,8 +194,9 @@ static void test_kept(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_second_try), cmocka_unit_test(test_handed_out), cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_abandoned), cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_second_try), cmocka_unit_test(test_handed_out),
+		cmocka_unit_test(test_no_memory),  cmocka_unit_test(test_abandoned),
+		cmocka_unit_test(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

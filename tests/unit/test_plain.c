@@ -20,7 +20,8 @@ static void check(const char *in, const char *expected)
 	char text[300];
 
 	memcpy(line, in, n);
-	snprintf(text, sizeof(text), "%.*s", (int)host_plain_text(line, (unsigned)n), (const char *)line);
+	snprintf(text, sizeof(text), "%.*s", (int)host_plain_text(line, (unsigned)n),
+		 (const char *)line);
 	assert_string_equal(text, expected);
 	free(line);
 }
@@ -33,7 +34,11 @@ static void test_sequences(void **)
 	check("\x1b[2J\x1b[1;1Htop\x1b[?25l\x1b[>4;2m\x1b[ q", "top");
 	check("\x1b]0;title\a$ \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "$ link");
 	check("\x1bPq#0\x1b\\a\x1b_x\x1b\\b\x1b^y\x1b\\c\x1bXz\x1b\\d", "abcd");
-	check("\x1b(B\x1b)0\x1b#8\x1b%Ga\x1b""7b\x1b""8\x1b=\x1b>c\x1b""c\x1bMd", "abcd");
+	check("\x1b(B\x1b)0\x1b#8\x1b%Ga\x1b"
+	      "7b\x1b"
+	      "8\x1b=\x1b>c\x1b"
+	      "c\x1bMd",
+	      "abcd");
 	/* Cut by the end of the line, by another sequence, by a control. */
 	check("a\x1b", "a");
 	check("a\x1b[", "a");
@@ -55,12 +60,19 @@ static void test_bytes(void **)
 		in[0] = (char)b;
 		check(in, b == 27 ? "" : b == 9 || (b >= 0x20 && b < 0x7f) ? in : "?");
 	}
-	check("K\xc3\xa4se \xe2\x80\xa6 \xf0\x9f\x98\x80 \xc2\xa0", "K\xc3\xa4se \xe2\x80\xa6 \xf0\x9f\x98\x80 \xc2\xa0");
-	check("\xef\xbf\xbf\xf4\x8f\xbf\xbf\xed\x9f\xbf\xee\x80\x80", "\xef\xbf\xbf\xf4\x8f\xbf\xbf\xed\x9f\xbf\xee\x80\x80");
+	check("K\xc3\xa4se \xe2\x80\xa6 \xf0\x9f\x98\x80 \xc2\xa0",
+	      "K\xc3\xa4se \xe2\x80\xa6 \xf0\x9f\x98\x80 \xc2\xa0");
+	check("\xef\xbf\xbf\xf4\x8f\xbf\xbf\xed\x9f\xbf\xee\x80\x80",
+	      "\xef\xbf\xbf\xf4\x8f\xbf\xbf\xed\x9f\xbf\xee\x80\x80");
 	/* C1 controls, as bytes and as characters: CSI is U+009B. */
-	check("a\x9b""2J\xc2\x9b""2J\xc2\x80", "a?2J??2J??");
+	check("a\x9b"
+	      "2J\xc2\x9b"
+	      "2J\xc2\x80",
+	      "a?2J??2J??");
 	/* What turns the text behind it round; its neighbours do not. */
-	check("a\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9""b", "a????????????b");
+	check("a\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9"
+	      "b",
+	      "a????????????b");
 	check("\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa\xe3\x80\xaa\xe2\x82\xa6",
 	      "\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa\xe3\x80\xaa\xe2\x82\xa6");
 	/* Too long, surrogates, above U+10FFFF, cut, out of order. */
@@ -70,13 +82,17 @@ static void test_bytes(void **)
 	check("\xe2\x80", "??");
 	check("\xf0\x9f\x98", "???");
 	check("\xc3\xc3\xa4\xa4", "?\xc3\xa4?");
-	check("\xe2\x80)", "??" ")");
-	check("\xf0\x9f\x98""a", "???a");
+	check("\xe2\x80)", "??"
+			   ")");
+	check("\xf0\x9f\x98"
+	      "a",
+	      "???a");
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sequences), cmocka_unit_test(test_bytes) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sequences),
+					    cmocka_unit_test(test_bytes) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

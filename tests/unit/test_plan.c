@@ -124,8 +124,9 @@ static void threads_of_a_core(void **)
 	CPUS(1);
 	threads_machine();
 	host.cpu[0].owner = "vm0";
-	refused("cpus = 4-4\nmemory = 2G\n", "f:2: cpus: CPU 4 is a thread of CPU 0's core, which is vm0's: "
-					     "both need allow_smt_sharing = yes");
+	refused("cpus = 4-4\nmemory = 2G\n",
+		"f:2: cpus: CPU 4 is a thread of CPU 0's core, which is vm0's: "
+		"both need allow_smt_sharing = yes");
 	refused("cpus = 7\nmemory = 2G\n",
 		"f:2: cpus: 7 wanted, free are node0 2, node1 4; 2 belong to other VMs or share a core with theirs");
 	/* Both must allow it. */
@@ -149,8 +150,9 @@ static void too_many_cpus(void **)
 	config.created = true;
 	assert_int_equal(plan_vm(&host, &config, &plan, &err), -EINVAL);
 	assert_string_equal(err.text, "f:2: cpus: control_may has 8 of the node's, found 9");
-	refused("cpus = 5\nmemory = node0:2G\n", "f:2: cpus: 5 wanted on the nodes of its memory, free are node0 4, node1 4; "
-						 "0 belong to other VMs or share a core with theirs");
+	refused("cpus = 5\nmemory = node0:2G\n",
+		"f:2: cpus: 5 wanted on the nodes of its memory, free are node0 4, node1 4; "
+		"0 belong to other VMs or share a core with theirs");
 	planned("cpus = 5\nmemory = node0:2G\nremote_memory = allow\n");
 	for (unsigned i = 0; i < 8; i++)
 		host.cpu[i].owner = "vm0";
@@ -275,10 +277,11 @@ static void identity(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cpus_of_one_node),  cmocka_unit_test(cpus_of_several_nodes), cmocka_unit_test(pinned_cpus),
-		cmocka_unit_test(threads_of_a_core), cmocka_unit_test(too_many_cpus),	      cmocka_unit_test(whole_pages_of_1g),
-		cmocka_unit_test(all_memory),	     cmocka_unit_test(not_enough_memory),     cmocka_unit_test(node_without_memory),
-		cmocka_unit_test(identity),
+		cmocka_unit_test(cpus_of_one_node),    cmocka_unit_test(cpus_of_several_nodes),
+		cmocka_unit_test(pinned_cpus),         cmocka_unit_test(threads_of_a_core),
+		cmocka_unit_test(too_many_cpus),       cmocka_unit_test(whole_pages_of_1g),
+		cmocka_unit_test(all_memory),          cmocka_unit_test(not_enough_memory),
+		cmocka_unit_test(node_without_memory), cmocka_unit_test(identity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

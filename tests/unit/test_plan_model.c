@@ -67,7 +67,8 @@ static void check_memory(void)
 	memset(taken, 0, sizeof(taken));
 	memset(mapped, 0, sizeof(mapped));
 	for (unsigned i = 0; i < plan.nr_extents; i++)
-		for (u64 p = plan.extent[i].base; p < plan.extent[i].base + plan.extent[i].size; p += PAGE_SIZE_2M) {
+		for (u64 p = plan.extent[i].base; p < plan.extent[i].base + plan.extent[i].size;
+		     p += PAGE_SIZE_2M) {
 			assert_int_equal(free_node(p), plan.extent[i].node);
 			assert_false(taken[p / PAGE_SIZE_2M]++);
 		}
@@ -94,7 +95,8 @@ static void check_memory(void)
 	/* What is left is what was there less what was taken. */
 	for (unsigned i = 0; i < host.nr_pieces; i++)
 		for (u64 p = host.piece[i].start; p < host.piece[i].end; p += PAGE_SIZE_2M)
-			assert_true(free_node(p) == (int)host.piece[i].node && !taken[p / PAGE_SIZE_2M]);
+			assert_true(free_node(p) == (int)host.piece[i].node &&
+				    !taken[p / PAGE_SIZE_2M]);
 }
 
 static void *table_alloc(void)
@@ -118,7 +120,8 @@ static enum stage2_leaf leaf_of(const struct gpa_region *r, u64 gpa, enum stage2
 	for (enum stage2_leaf leaf = max; leaf > LEAF_4K; leaf--) {
 		u64 size = leaf == LEAF_1G ? GIB(1) : MIB(2), start = ALIGN_DOWN(gpa, size);
 
-		if (start >= r->gpa && start + size <= r->gpa + r->size && !((r->gpa ^ r->hpa) & (size - 1)))
+		if (start >= r->gpa && start + size <= r->gpa + r->size &&
+		    !((r->gpa ^ r->hpa) & (size - 1)))
 			return leaf;
 	}
 	return LEAF_4K;
@@ -137,7 +140,8 @@ static void check_tables(const struct stage2_format *format)
 	for (unsigned i = 0; i < plan.map.count; i++) {
 		const struct gpa_region *r = &plan.map.region[i];
 
-		assert_int_equal(stage2_map(&s, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB), 0);
+		assert_int_equal(stage2_map(&s, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB),
+				 0);
 	}
 	for (unsigned i = 0; i < plan.map.count; i++) {
 		const struct gpa_region *r = &plan.map.region[i];
@@ -151,9 +155,11 @@ static void check_tables(const struct stage2_format *format)
 			assert_int_equal(m.leaf, leaf_of(r, r->gpa + at, max));
 		}
 		if (!i || r->gpa > plan.map.region[i - 1].gpa + plan.map.region[i - 1].size)
-			assert_int_equal(i ? stage2_lookup(&s, r->gpa - PAGE_SIZE, &m) : -ENOENT, -ENOENT);
+			assert_int_equal(i ? stage2_lookup(&s, r->gpa - PAGE_SIZE, &m) : -ENOENT,
+					 -ENOENT);
 	}
-	bytes = s.leaves[LEAF_4K] * KIB(4) + s.leaves[LEAF_2M] * MIB(2) + s.leaves[LEAF_1G] * GIB(1);
+	bytes = s.leaves[LEAF_4K] * KIB(4) + s.leaves[LEAF_2M] * MIB(2) +
+		s.leaves[LEAF_1G] * GIB(1);
 	assert_int_equal(bytes, gpa_map_size(&plan.map));
 	assert_true(config.leaf == VM_LEAF_4K || s.leaves[LEAF_4K] <= MIB(1) / KIB(4));
 	stage2_destroy(&s);
@@ -175,7 +181,8 @@ static void check_local(void)
 	for (unsigned n = 0; n < host.nr_nodes; n++) {
 		u64 part = config.memory * cpus[n] / plan.nr_cpus;
 
-		assert_true(on[n] + MIB(2) * PLAN_NODES >= part && on[n] <= part + MIB(2) * PLAN_NODES);
+		assert_true(on[n] + MIB(2) * PLAN_NODES >= part &&
+			    on[n] <= part + MIB(2) * PLAN_NODES);
 	}
 }
 
@@ -189,7 +196,8 @@ static void check_cpus(void)
 			assert_int_not_equal(plan.cpu[i], plan.cpu[k]);
 		for (unsigned k = 0; k < before.nr_cpus; k++)
 			assert_false(before.cpu[k].owner &&
-				     before.cpu[k].apic_id >> host.smt_shift == a->apic_id >> host.smt_shift);
+				     before.cpu[k].apic_id >> host.smt_shift ==
+					     a->apic_id >> host.smt_shift);
 	}
 }
 
@@ -204,7 +212,8 @@ static void random_plans(void **)
 
 		random_machine();
 		snprintf(keys, sizeof(keys), "cpus = %u\nmemory = %uM\nleaf = %s\n%s%s", 1 + rnd(6),
-			 2 * (16 + rnd(rnd(2) ? 2000 : 40)), leaf[rnd(3)], remote ? "remote_memory = allow\n" : "",
+			 2 * (16 + rnd(rnd(2) ? 2000 : 40)), leaf[rnd(3)],
+			 remote ? "remote_memory = allow\n" : "",
 			 same ? "memory_map = identity\n" : "");
 		if (plan_text(keys)) {
 			bad++;

@@ -82,7 +82,11 @@ static int teardown(void **)
 static struct host_extent take_at(u64 base, u64 size)
 {
 	const struct host_extent_request r = {
-		.size = size, .align = PAGE_SIZE, .node = -1, .min_addr = base, .max_addr = base + size,
+		.size = size,
+		.align = PAGE_SIZE,
+		.node = -1,
+		.min_addr = base,
+		.max_addr = base + size,
 	};
 	struct host_extent e;
 
@@ -149,8 +153,9 @@ static void test_pool(void **)
 	for (u64 at = MIB(4), zero = 0; at < MACHINE; at += CHUNK_SIZE) {
 		e = take_at(at, CHUNK_SIZE);
 		for (u64 i = 0; e.zero && i < CHUNK_SIZE; i += PAGE_SIZE)
-			assert_false(machine + at + i == page || (machine + at + i >= (u8 *)large &&
-								  machine + at + i < (u8 *)large + 300 * PAGE_SIZE));
+			assert_false(machine + at + i == page ||
+				     (machine + at + i >= (u8 *)large &&
+				      machine + at + i < (u8 *)large + 300 * PAGE_SIZE));
 		zero += e.zero;
 		/* All but the chunk, and the three that 300 pages need. */
 		if (at + CHUNK_SIZE == MACHINE)
@@ -171,18 +176,25 @@ static void test_kept(void **)
 	bi.module[0].end = MIB(22);
 	free_list.count = free_list.live = zeros.count = 0;
 	chunks = NULL;
-	assert_int_equal(pmem_init(&bi, MIB(2), MIB(4), (struct extent){ .start = MIB(20), .end = MIB(24) }), 0);
+	assert_int_equal(pmem_init(&bi, MIB(2), MIB(4),
+				   (struct extent){ .start = MIB(20), .end = MIB(24) }),
+			 0);
 	assert_int_equal(host_mem_free(-1, &largest), MACHINE - MIB(4) - MIB(6));
 	pmem_release(MIB(18), MIB(22));
 	assert_int_equal(host_mem_free(-1, &largest), MACHINE - MIB(4) - MIB(4));
 	assert_int_equal(largest, MACHINE - MIB(24));
 	for (u64 at = MIB(4); at < MACHINE; at += MIB(2)) {
 		const struct host_extent_request r = {
-			.size = MIB(2), .align = PAGE_SIZE, .node = -1, .min_addr = at, .max_addr = at + MIB(2),
+			.size = MIB(2),
+			.align = PAGE_SIZE,
+			.node = -1,
+			.min_addr = at,
+			.max_addr = at + MIB(2),
 		};
 		struct host_extent e;
 
-		assert_int_equal(host_extent_alloc(&r, &e), at == MIB(20) || at == MIB(22) ? -ENOMEM : 0);
+		assert_int_equal(host_extent_alloc(&r, &e),
+				 at == MIB(20) || at == MIB(22) ? -ENOMEM : 0);
 	}
 }
 

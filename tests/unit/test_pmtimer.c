@@ -51,7 +51,8 @@ static int reset(void **)
 
 static int init(u8 space, u64 address, u32 flags)
 {
-	return pmtimer_init(&(struct fadt_info){ .pm_tmr = { .space_id = space, .address = address }, .flags = flags });
+	return pmtimer_init(&(struct fadt_info){
+		.pm_tmr = { .space_id = space, .address = address }, .flags = flags });
 }
 
 static void test_port(void **)

@@ -16,9 +16,20 @@
 #include "cpuid_recorded.h"
 
 enum {
-	INFO = 0xce, PERF_CTL = 0x199, MISC = 0x1a0, PWR_MGMT = 0x1aa, LIMITS = 0x1ad, BIAS = 0x1b0,
-	HWP_ON = 0x770, HWP_CAPS = 0x771, HWP_REQ = 0x774,
-	HWCR = 0xc0010015, P_LIMIT = 0xc0010061, P_CTL = 0xc0010062, CAP1 = 0xc00102b0, CPPC_ON = 0xc00102b1,
+	INFO = 0xce,
+	PERF_CTL = 0x199,
+	MISC = 0x1a0,
+	PWR_MGMT = 0x1aa,
+	LIMITS = 0x1ad,
+	BIAS = 0x1b0,
+	HWP_ON = 0x770,
+	HWP_CAPS = 0x771,
+	HWP_REQ = 0x774,
+	HWCR = 0xc0010015,
+	P_LIMIT = 0xc0010061,
+	P_CTL = 0xc0010062,
+	CAP1 = 0xc00102b0,
+	CPPC_ON = 0xc00102b1,
 	CPPC_REQ = 0xc00102b3,
 };
 
@@ -27,7 +38,10 @@ static unsigned count;
 static u32 no_eax6, eax6, no_ecx1, ext_ebx8; /* changes to what was recorded */
 static bool has_turbo; /* Intel's: its bit in CPUID is 0 while the register says so */
 
-static struct { u32 msr; u64 value; } msr[16];
+static struct {
+	u32 msr;
+	u64 value;
+} msr[16];
 static unsigned msrs, writes;
 static u32 read_only;
 static struct power p;
@@ -72,7 +86,8 @@ static int wrmsr(u32 number, u64 value)
 {
 	u64 old;
 
-	if (rdmsr(number, &old) || number == read_only || (number == MISC && old & BIT(20) && (old ^ value) & BIT(16)))
+	if (rdmsr(number, &old) || number == read_only ||
+	    (number == MISC && old & BIT(20) && (old ^ value) & BIT(16)))
 		return -1;
 	assert_true(old != value);
 	writes++;
@@ -182,7 +197,10 @@ static void test_firmware_decides(void **)
 
 static void test_faults(void **)
 {
-	static const struct { u32 msr; const char *said; } regs[] = {
+	static const struct {
+		u32 msr;
+		const char *said;
+	} regs[] = {
 		{ HWP_ON, "MSR 0x770 cannot be set: use power=firmware" },
 		{ HWP_REQ, "MSR 0x774 cannot be set: use power=firmware" },
 	};
@@ -283,7 +301,8 @@ static void test_amd(void **)
 	assert_int_equal(get(P_CTL), 0);
 	set(P_LIMIT, 0x21);
 	set(HWCR, 0x49000011 | BIT(25));
-	done(POWER_PERFORMANCE, 0, "P0, turbo off by the firmware (power=turbo), but the platform allows P1");
+	done(POWER_PERFORMANCE, 0,
+	     "P0, turbo off by the firmware (power=turbo), but the platform allows P1");
 	done(POWER_TURBO, 1, "P0, turbo, but the platform allows P1");
 	assert_int_equal(get(HWCR), 0x49000011);
 	/* CPPC that is off stays off; one that is on has the word. */
@@ -304,8 +323,9 @@ static void test_amd(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hwp), cmocka_unit_test(test_firmware_decides), cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_ratio), cmocka_unit_test(test_knights), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_hwp),     cmocka_unit_test(test_firmware_decides),
+		cmocka_unit_test(test_faults),  cmocka_unit_test(test_ratio),
+		cmocka_unit_test(test_knights), cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_amd),
 	};
 

@@ -46,7 +46,7 @@ static int pin_press(struct vm *of, void *own, enum vm_button button)
 static const struct vdev_calls pin_calls = { .press = pin_press };
 static const struct vdev pin_vdev = { .calls = &pin_calls };
 VDEV(pin_vdev);
-static const struct vdev none_vdev = { };
+static const struct vdev none_vdev = {};
 VDEV(none_vdev);
 
 static void test_press(void **)
@@ -68,7 +68,8 @@ static void test_no_such_button(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_press), cmocka_unit_test(test_no_such_button) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_press),
+					    cmocka_unit_test(test_no_such_button) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

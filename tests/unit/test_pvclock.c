@@ -15,8 +15,8 @@
 #include "vmm/pvclock_scale.h"
 #include "vmm/vcpu.h"
 
-static const u64 rates[] = { 1, 999, 1000, 50000, 999999, 1000000, 1000001, 2095078, 2600000, 3312000, 4200000, 8000000,
-			     0x7fffffff };
+static const u64 rates[] = { 1,       999,     1000,    50000,   999999,  1000000,   1000001,
+			     2095078, 2600000, 3312000, 4200000, 8000000, 0x7fffffff };
 
 static void test_scale(void **)
 {
@@ -88,7 +88,8 @@ static int teardown(void **)
 /* What a guest reads at host time `tsc`. */
 static u64 guest_clock(const struct pvclock_time *t, u64 tsc)
 {
-	return t->system_time + pvclock_ns(vm_guest_tsc(vm, tsc) - t->tsc_timestamp, t->mul, t->shift);
+	return t->system_time +
+	       pvclock_ns(vm_guest_tsc(vm, tsc) - t->tsc_timestamp, t->mul, t->shift);
 }
 
 static void test_system_time(void **)
@@ -126,7 +127,8 @@ static void test_unstable(void **)
 	assert_int_equal(guest_wrmsr(vm, 0x4b564d01, 0x1001), 0);
 	assert_int_equal(t->flags, 0);
 	assert_int_equal(t->tsc_timestamp, vm_guest_tsc(vm, fake_host.tsc));
-	assert_int_equal(guest_clock(t, fake_host.tsc), pvclock_ns(vm_guest_tsc(vm, fake_host.tsc), t->mul, t->shift));
+	assert_int_equal(guest_clock(t, fake_host.tsc),
+			 pvclock_ns(vm_guest_tsc(vm, fake_host.tsc), t->mul, t->shift));
 }
 
 static void test_wall_clock(void **)
@@ -150,8 +152,12 @@ static void test_wall_clock(void **)
 
 static void test_hostile(void **)
 {
-	static const u64 bad[] = { 0x1003, 0x200001, 0x1ffff1, 0xfffffffffffffffdull, 0x8000000000000001ull, 0xfee00001 };
-	static const u64 bad_wall[] = { 0x1001, 0x1002, 0x1ffff8, 0x200000, 0xfffffffffffffffcull, 0x8000000000000000ull };
+	static const u64 bad[] = {
+		0x1003, 0x200001, 0x1ffff1, 0xfffffffffffffffdull, 0x8000000000000001ull, 0xfee00001
+	};
+	static const u64 bad_wall[] = {
+		0x1001, 0x1002, 0x1ffff8, 0x200000, 0xfffffffffffffffcull, 0x8000000000000000ull
+	};
 	u64 value;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)

@@ -41,9 +41,11 @@ struct entry {
 	size_t offset;
 };
 
-void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op, struct entry entry, uint64_t imm);
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data), int flags,
-					     void *data);
+void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op,
+							 struct entry entry, uint64_t imm);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    void (*cb)(unsigned vcpu, void *data), int flags,
+					    void *data);
 void *qemu_plugin_scoreboard_new(size_t size);
 uint64_t qemu_plugin_u64_sum(struct entry entry);
 struct bytes *g_byte_array_new(void);
@@ -66,17 +68,21 @@ static struct bytes bytes;
 /* the plugin's argument, and behind the '=' the file */
 static char out[] = "out=/tmp/qemu_count.XXXXXX";
 
-void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op, struct entry entry, uint64_t imm)
+void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op,
+							 struct entry entry, uint64_t imm)
 {
 	assert_int_equal(op, 0);
 	assert_int_equal(imm, 1);
-	insn->callback[insn->callbacks++] = (struct callback){ .counter = entry.offset / sizeof(uint64_t) };
+	insn->callback[insn->callbacks++] =
+		(struct callback){ .counter = entry.offset / sizeof(uint64_t) };
 }
 
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data), int flags,
-					     void *data)
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    void (*cb)(unsigned vcpu, void *data), int flags,
+					    void *data)
 {
-	insn->callback[insn->callbacks++] = (struct callback){ .run = cb, .data = data, .flags = flags };
+	insn->callback[insn->callbacks++] =
+		(struct callback){ .run = cb, .data = data, .flags = flags };
 }
 
 void *qemu_plugin_scoreboard_new(size_t size)
@@ -157,22 +163,42 @@ void qemu_plugin_reset(uint64_t id, void (*cb)(uint64_t id))
 
 /* ---- the machine ---- */
 
-enum { HOST, VMRUN, BEHIND, HOST_WRMSR, MARKER_1, GUEST, HANDLER, MARKER_2, WRMSR, RDMSR, KERNEL, REP, OTHER_REP, INSNS };
+enum {
+	HOST,
+	VMRUN,
+	BEHIND,
+	HOST_WRMSR,
+	MARKER_1,
+	GUEST,
+	HANDLER,
+	MARKER_2,
+	WRMSR,
+	RDMSR,
+	KERNEL,
+	REP,
+	OTHER_REP,
+	INSNS
+};
 
 static struct qemu_plugin_insn code[INSNS];
 
 static void load(int argc, const char **arguments)
 {
 	static const struct qemu_plugin_insn loaded[INSNS] = {
-		[HOST] = { 0x1000, { 0x90 } },       [VMRUN] = { 0x1001, { 0x0f, 0x01, 0xd8 } },
-		[BEHIND] = { 0x1004, { 0x90 } },     [MARKER_1] = { 0x5000, { 0x0f, 0x1f, 0x80, 1, 'M', 'G', 'Y' } },
-		[GUEST] = { 0x5007, { 0x90 } },      [HANDLER] = { 0x7000, { 0x90 } },
+		[HOST] = { 0x1000, { 0x90 } },
+		[VMRUN] = { 0x1001, { 0x0f, 0x01, 0xd8 } },
+		[BEHIND] = { 0x1004, { 0x90 } },
+		[MARKER_1] = { 0x5000, { 0x0f, 0x1f, 0x80, 1, 'M', 'G', 'Y' } },
+		[GUEST] = { 0x5007, { 0x90 } },
+		[HANDLER] = { 0x7000, { 0x90 } },
 		[MARKER_2] = { 0x5008, { 0x0f, 0x1f, 0x80, 2, 'M', 'G', 'Y' } },
-		[HOST_WRMSR] = { 0x1005, { 0x0f, 0x30 } }, [WRMSR] = { 0x5010, { 0x0f, 0x30 } },
+		[HOST_WRMSR] = { 0x1005, { 0x0f, 0x30 } },
+		[WRMSR] = { 0x5010, { 0x0f, 0x30 } },
 		[RDMSR] = { 0x5012, { 0x0f, 0x32 } },
 		[KERNEL] = { 0xffffffff81000010, { 0x90 } },
 		/* REP STOSB, and REPNE SCASQ. */
-		[REP] = { 0x5014, { 0xf3, 0xaa } }, [OTHER_REP] = { 0x5016, { 0xf2, 0x48, 0xaf } },
+		[REP] = { 0x5014, { 0xf3, 0xaa } },
+		[OTHER_REP] = { 0x5016, { 0xf2, 0x48, 0xaf } },
 	};
 	char *copy[10];
 
@@ -243,7 +269,11 @@ static void write_file(char *argument, const char *text)
 
 static void test_one_cpu(void **)
 {
-	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "interrupt=0x7000", "reasons=io:cr:cpuid",
+	const char *arguments[] = { out,
+				    "lo=0x1000",
+				    "hi=0x2000",
+				    "interrupt=0x7000",
+				    "reasons=io:cr:cpuid",
 				    "stats=0xffffffff80000100:0x48:0x38:0x20:0x3:0x90" };
 
 	load(6, arguments);
@@ -256,12 +286,18 @@ static void test_one_cpu(void **)
 	enter((unsigned[]){ GUEST, MARKER_2 }, 2, 1);
 	ended(1, NULL);
 	/* Host, VMRUN, guest, marker; the marker itself is the guest's. */
-	assert_string_equal(line(0), "marker 0x1 total 4 image 2 vmruns 1 interrupts 0 guest 2 telemetry 0 injected 0\n");
+	assert_string_equal(
+		line(0),
+		"marker 0x1 total 4 image 2 vmruns 1 interrupts 0 guest 2 telemetry 0 injected 0\n");
 	/* Two exits between the markers, and one interrupt, as both sides say. */
-	assert_string_equal(line(1), "marker 0x2 total 15 image 8 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1"
-				     " exit:io 1 exit:cpuid 1\n");
-	assert_string_equal(line(2), "end 0 total 16 image 9 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1"
-				     " exit:io 1 exit:cpuid 1\n");
+	assert_string_equal(
+		line(1),
+		"marker 0x2 total 15 image 8 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1"
+		" exit:io 1 exit:cpuid 1\n");
+	assert_string_equal(
+		line(2),
+		"end 0 total 16 image 9 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1"
+		" exit:io 1 exit:cpuid 1\n");
 }
 
 /*
@@ -270,7 +306,8 @@ static void test_one_cpu(void **)
  */
 static void test_wrmsr(void **)
 {
-	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "messages=1", "device=0xffffffff81000010" };
+	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "messages=1",
+				    "device=0xffffffff81000010" };
 
 	load(5, arguments);
 	begins(1, 0);
@@ -292,18 +329,22 @@ static void test_wrmsr(void **)
 	use_msr(WRMSR, 0x80b);
 	ended(1, NULL);
 	/* The entry and the WRMSR that ends it are both of it: five instructions, of the last entry before. */
-	assert_non_null(strstr(line(0), " messages 2 mc-reads 2 device-instructions 5 device-ends 1\n"));
+	assert_non_null(
+		strstr(line(0), " messages 2 mc-reads 2 device-instructions 5 device-ends 1\n"));
 	assert_string_equal(line(1), "  behind 1\n");
 	assert_string_equal(line(2), "  this 1\n");
 }
 
 static void test_guest_functions(void **)
 {
-	static char image[] = "symbols=/tmp/qemu_count.XXXXXX", guest[] = "guest-symbols=/tmp/qemu_count.XXXXXX";
+	static char image[] = "symbols=/tmp/qemu_count.XXXXXX",
+		    guest[] = "guest-symbols=/tmp/qemu_count.XXXXXX";
 	const char *arguments[] = { out, image, "lo=0x1000", "hi=0x2000", guest };
 
-	write_file(image, "0000000000001004 T behind\n0000000000001000 T host\n0000000000001800 D data\n");
-	write_file(guest, "ffffffff81000020 t next\nffffffff81000000 T _text\nffffffff81000010 t this\n");
+	write_file(image,
+		   "0000000000001004 T behind\n0000000000001000 T host\n0000000000001800 D data\n");
+	write_file(guest,
+		   "ffffffff81000020 t next\nffffffff81000000 T _text\nffffffff81000010 t this\n");
 	load(5, arguments);
 	execute(0, HOST);
 	execute(0, BEHIND);
@@ -328,7 +369,8 @@ static void test_each_cpu(void **)
 	execute(1, GUEST);
 	execute(0, MARKER_1);
 	ended(1, NULL);
-	assert_int_equal(strncmp(line(0), "marker 0x1 total 4 image 1 vmruns 0 interrupts 0 ", 49), 0);
+	assert_int_equal(strncmp(line(0), "marker 0x1 total 4 image 1 vmruns 0 interrupts 0 ", 49),
+			 0);
 	assert_non_null(strstr(line(0), " total0 2 vmruns0 0 total1 2 vmruns1 0\n"));
 }
 
@@ -360,7 +402,8 @@ static void test_repeats(void **)
  */
 static void test_from_a_marker(void **)
 {
-	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "cpus=2", "by-function=1", "from=2" };
+	const char *arguments[] = { out,      "lo=0x1000",     "hi=0x2000",
+				    "cpus=2", "by-function=1", "from=2" };
 	struct qemu_plugin_insn *marker = &code[MARKER_2];
 
 	load(6, arguments);
@@ -381,7 +424,8 @@ static void test_from_a_marker(void **)
 	execute(0, MARKER_2);
 	ended(1, NULL);
 	assert_int_equal(resets, 1);
-	assert_int_equal(strncmp(line(0), "marker 0x2 total 20 image 4 vmruns 0 interrupts 0 ", 49), 0);
+	assert_int_equal(strncmp(line(0), "marker 0x2 total 20 image 4 vmruns 0 interrupts 0 ", 49),
+			 0);
 	assert_string_equal(line(1), "  host 1\n");
 	assert_string_equal(line(2), "  behind 2\n");
 }
@@ -389,9 +433,11 @@ static void test_from_a_marker(void **)
 int main(void)
 {
 	/* In this order: what one run leaves in the plugin, cpus= would have to take back. */
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_cpu), cmocka_unit_test(test_guest_functions),
-					    cmocka_unit_test(test_wrmsr), cmocka_unit_test(test_each_cpu),
-					    cmocka_unit_test(test_repeats), cmocka_unit_test(test_from_a_marker) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_cpu), cmocka_unit_test(test_guest_functions),
+		cmocka_unit_test(test_wrmsr),   cmocka_unit_test(test_each_cpu),
+		cmocka_unit_test(test_repeats), cmocka_unit_test(test_from_a_marker)
+	};
 
 	int file = mkstemp(out + 4), failed;
 

@@ -24,14 +24,16 @@ struct cpu {
 	int behind;
 };
 
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data), int flags,
-					     void *data);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    void (*cb)(unsigned vcpu, void *data), int flags,
+					    void *data);
 void cpu_loop_exit_noexc(void *cpu);
 
 static struct cpu cpus[2];
 __thread char *current_cpu;
 
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data), int, void *)
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    void (*cb)(unsigned vcpu, void *data), int, void *)
 {
 	insn->run = cb;
 }
@@ -51,7 +53,9 @@ static int install(const char *one)
 
 static void test_mends_at_entries(void **)
 {
-	struct qemu_plugin_insn code[] = { { .address = 0x1000 }, { .address = 0x1004 }, { .address = 0xffffffff81c00f30 } };
+	struct qemu_plugin_insn code[] = { { .address = 0x1000 },
+					   { .address = 0x1004 },
+					   { .address = 0xffffffff81c00f30 } };
 
 	assert_int_equal(install("entry=0x1004"), 0);
 	translated(1, &(struct qemu_plugin_tb){ code, 3 });
@@ -72,7 +76,8 @@ static void test_refuses(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_mends_at_entries), cmocka_unit_test(test_refuses) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_mends_at_entries),
+					    cmocka_unit_test(test_refuses) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

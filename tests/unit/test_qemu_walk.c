@@ -41,8 +41,10 @@ typedef void (*execution)(unsigned vcpu, void *data);
 typedef void (*memory_access)(unsigned vcpu, uint32_t info, uint64_t address, void *data);
 
 void qemu_plugin_register_vcpu_init_cb(uint64_t id, at_init cb);
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, execution cb, int flags, void *data);
-void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, memory_access cb, int flags, int rw, void *data);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, execution cb, int flags,
+					    void *data);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, memory_access cb, int flags,
+				      int rw, void *data);
 struct descriptors *qemu_plugin_get_registers(void);
 int qemu_plugin_read_register(void *handle, struct bytes *value);
 struct bytes *g_byte_array_new(void);
@@ -61,13 +63,15 @@ void qemu_plugin_register_vcpu_init_cb(uint64_t, at_init cb)
 	cpu_there = cb;
 }
 
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, execution cb, int, void *data)
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, execution cb, int,
+					    void *data)
 {
 	insn->run[insn->runs] = cb;
 	insn->data[insn->runs++] = data;
 }
 
-void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, memory_access cb, int flags, int rw, void *data)
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, memory_access cb, int flags,
+				      int rw, void *data)
 {
 	assert_int_equal(flags, 1);
 	assert_int_equal(rw, 3);
@@ -78,8 +82,9 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, memory_acce
 struct descriptors *qemu_plugin_get_registers(void)
 {
 	static struct descriptor all[] = {
-		{ &registers.rcx, "rcx", "" }, { &registers.cr3, "cr3", "" }, { &registers.rax, "rax", "" },
-		{ &registers.cr4, "cr4", "" }, { NULL, "st0", "" },
+		{ &registers.rcx, "rcx", "" }, { &registers.cr3, "cr3", "" },
+		{ &registers.rax, "rax", "" }, { &registers.cr4, "cr4", "" },
+		{ NULL, "st0", "" },
 	};
 	static struct descriptors found = { all, sizeof(all) / sizeof(all[0]) };
 
@@ -111,15 +116,26 @@ struct bytes *g_byte_array_set_size(struct bytes *array, unsigned length)
 /* ---- the machine ---- */
 
 enum { VMRUN, BEHIND, MARKER_1, LOAD, MARKER_2, CR3, CR4, INVLPG_RCX, INVLPG_OTHER, INSNS };
-enum { HOST_CR3 = 0x1000, GUEST_CR3 = 0x1000, VMCB = 0x8000, N_CR3 = 0x9000, GUEST = 0x200000, RAM = 0x400000 };
+enum {
+	HOST_CR3 = 0x1000,
+	GUEST_CR3 = 0x1000,
+	VMCB = 0x8000,
+	N_CR3 = 0x9000,
+	GUEST = 0x200000,
+	RAM = 0x400000
+};
 
 static char out[] = "out=/tmp/qemu_walk.XXXXXX", ram[] = "ram=/tmp/qemu_walk.XXXXXX";
 static uint64_t *memory;
 static struct qemu_plugin_insn code[INSNS] = {
-	[VMRUN] = { 0x1001, { 0x0f, 0x01, 0xd8 } },      [BEHIND] = { 0x1004, { 0x90 } },
-	[LOAD] = { 0x5007, { 0x8b, 0x01 } },             [MARKER_1] = { 0x5000, { 0x0f, 0x1f, 0x80, 1, 'M', 'G', 'Y' } },
-	[CR3] = { 0x6000, { 0x41, 0x0f, 0x22, 0xdf } },  [MARKER_2] = { 0x5008, { 0x0f, 0x1f, 0x80, 2, 'M', 'G', 'Y' } },
-	[CR4] = { 0x6010, { 0x0f, 0x22, 0xe0 } },        [INVLPG_RCX] = { 0x6020, { 0x0f, 0x01, 0x39 } },
+	[VMRUN] = { 0x1001, { 0x0f, 0x01, 0xd8 } },
+	[BEHIND] = { 0x1004, { 0x90 } },
+	[LOAD] = { 0x5007, { 0x8b, 0x01 } },
+	[MARKER_1] = { 0x5000, { 0x0f, 0x1f, 0x80, 1, 'M', 'G', 'Y' } },
+	[CR3] = { 0x6000, { 0x41, 0x0f, 0x22, 0xdf } },
+	[MARKER_2] = { 0x5008, { 0x0f, 0x1f, 0x80, 2, 'M', 'G', 'Y' } },
+	[CR4] = { 0x6010, { 0x0f, 0x22, 0xe0 } },
+	[INVLPG_RCX] = { 0x6020, { 0x0f, 0x01, 0x39 } },
 	[INVLPG_OTHER] = { 0x6030, { 0x0f, 0x01, 0x7d, 0x08 } },
 };
 
@@ -129,7 +145,8 @@ static void tables(uint64_t at, uint64_t base)
 	for (unsigned level = 0; level < 3; level++)
 		memory[(base + at + level * 0x1000) / 8] = (at + (level + 1) * 0x1000) | 1;
 	for (unsigned page = 0; page < 8; page++)
-		memory[(base + at + 0x3000) / 8 + page] = (0x10000 + page * 0x1000) | (page == 1 ? 0x101 : 1);
+		memory[(base + at + 0x3000) / 8 + page] =
+			(0x10000 + page * 0x1000) | (page == 1 ? 0x101 : 1);
 }
 
 static void execute(unsigned insn)
@@ -184,7 +201,8 @@ static void test_flushes(void **)
 	static const struct {
 		unsigned insn;
 		unsigned walks;
-	} by[] = { { CR3, 1 }, { CR4, 2 }, { INVLPG_RCX, 1 }, { INVLPG_OTHER, 2 }, { BEHIND, 0 }, { LOAD, 0 } };
+	} by[] = { { CR3, 1 },          { CR4, 2 },    { INVLPG_RCX, 1 },
+		   { INVLPG_OTHER, 2 }, { BEHIND, 0 }, { LOAD, 0 } };
 
 	registers.rcx = 0x1000;
 	for (unsigned i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
@@ -268,7 +286,8 @@ static int end(void **)
 int main(void)
 {
 	/* In this order: there is a guest from the last on. */
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_natively), cmocka_unit_test(test_flushes),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_natively),
+					    cmocka_unit_test(test_flushes),
 					    cmocka_unit_test(test_guest) };
 
 	return cmocka_run_group_tests(tests, machine, end);

@@ -26,13 +26,15 @@ static const struct mmio_ops ops = { .sizes = 4, .read = answer };
 
 static int add(unsigned i)
 {
-	return vm_register_mmio(&parts.vm, gpa(GIB(1) + i * 0x1000ull), 0x1000, &ops, (void *)(uintptr_t)(i + 1));
+	return vm_register_mmio(&parts.vm, gpa(GIB(1) + i * 0x1000ull), 0x1000, &ops,
+				(void *)(uintptr_t)(i + 1));
 }
 
 static bool answers(unsigned i)
 {
 	read_from = 0;
-	return guest_load(&parts.vm, GIB(1) + i * 0x1000ull + 0x10, 4) == 0x10 && read_from == i + 1;
+	return guest_load(&parts.vm, GIB(1) + i * 0x1000ull + 0x10, 4) == 0x10 &&
+	       read_from == i + 1;
 }
 
 static int setup(void **)

@@ -14,7 +14,12 @@
 #define GUARD 0xa5
 
 static const struct boot_framebuffer good = {
-	.type = BOOT_SCREEN_RGB, .address = 0xfd000000, .pitch = 4096, .width = 1024, .height = 768, .bpp = 32,
+	.type = BOOT_SCREEN_RGB,
+	.address = 0xfd000000,
+	.pitch = 4096,
+	.width = 1024,
+	.height = 768,
+	.bpp = 32,
 	.color = { { 16, 8 }, { 8, 8 }, { 0, 8 } },
 };
 static struct raster r;
@@ -125,7 +130,8 @@ static void test_scale(void **)
 
 static void test_colors(void **)
 {
-	static const u8 bad[][2] = { { 0, 0 }, { 25, 8 }, { 255, 8 }, { 0, 17 }, { 0, 255 }, { 32, 1 } };
+	static const u8 bad[][2] = { { 0, 0 },  { 25, 8 },  { 255, 8 },
+				     { 0, 17 }, { 0, 255 }, { 32, 1 } };
 	struct boot_framebuffer fb;
 
 	for (unsigned i = 0; i < 3; i++)
@@ -167,10 +173,12 @@ static void drawn(unsigned column, unsigned row, u8 c, const u8 *glyph)
 		for (unsigned x = 0; x < width; x++) {
 			bool ink = (glyph ? glyph : none)[y / r.scale] << x / r.scale & 0x80;
 
-			assert_int_equal(pixel(column * width + x, row * height + y), ink ? r.ink : 0);
+			assert_int_equal(pixel(column * width + x, row * height + y),
+					 ink ? r.ink : 0);
 		}
 	for (unsigned y = 0; y < height; y++)
-		memset(r.base + (row * height + y) * r.pitch + (u64)column * width * r.bytes, GUARD, (u64)width * r.bytes);
+		memset(r.base + (row * height + y) * r.pitch + (u64)column * width * r.bytes, GUARD,
+		       (u64)width * r.bytes);
 	assert_memory_equal(r.base, before, r.size);
 	free(before);
 }
@@ -205,8 +213,9 @@ static void test_draw(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds), cmocka_unit_test(test_depths), cmocka_unit_test(test_geometry),
-		cmocka_unit_test(test_scale), cmocka_unit_test(test_colors), cmocka_unit_test(test_draw),
+		cmocka_unit_test(test_kinds),    cmocka_unit_test(test_depths),
+		cmocka_unit_test(test_geometry), cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_colors),   cmocka_unit_test(test_draw),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,18 +17,15 @@
 #include "vmm/service.h"
 
 /* Of the boot, which is not tested here. */
-void monitor_check_together(void)
-{
-}
+void monitor_check_together(void) { }
 
-int vm_config_parse(const char *, const char *, size_t, struct vm_config *, struct config_error *, void (*)(const char *))
+int vm_config_parse(const char *, const char *, size_t, struct vm_config *, struct config_error *,
+		    void (*)(const char *))
 {
 	return -EINVAL;
 }
 
-static void no_service(void)
-{
-}
+static void no_service(void) { }
 MONITOR_SERVICE(no_service);
 static const struct hvm_ops *const no_backend __used __section("hvm_backends");
 
@@ -39,7 +36,7 @@ static struct slot *const slot = &monitor_slots[0];
 static unsigned destroyed, nodes_over, told_over, last_words;
 extern bool fake_vfs_off;
 static bool limit_reached, no_operator, too_often;
-static bool stop_it;     /* as it is taken down */
+static bool stop_it; /* as it is taken down */
 static unsigned stopped; /* how often */
 /* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
 static bool makes, starts, vfs_go, asked;
@@ -115,16 +112,16 @@ static void outcome_not_started(const struct slot *s, const char *why)
 	outcome = "not-started";
 }
 
-static const struct monitor_witness outcome_witness = { .ended = outcome_ended, .not_started = outcome_not_started };
+static const struct monitor_witness outcome_witness = { .ended = outcome_ended,
+							.not_started = outcome_not_started };
 
-void output_log_start(unsigned, const struct vm_config *)
-{
-}
+void output_log_start(unsigned, const struct vm_config *) { }
 
 /* Behind the line of the end, and while the VM is there. */
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
 {
-	assert_true(id == vm.id && lines >= 12 && !say && !destroyed && strstr(fake_host.log, ": end="));
+	assert_true(id == vm.id && lines >= 12 && !say && !destroyed &&
+		    strstr(fake_host.log, ": end="));
 	last_words++;
 	return true;
 }
@@ -215,7 +212,8 @@ static void test_restarts(void **)
 {
 	makes = starts = asked = true;
 	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\na: restart 1\n");
-	assert_true(slot->state == STARTED && slot->vm == &vm && slot->starts == 2 && !nodes_over && !told_over);
+	assert_true(slot->state == STARTED && slot->vm == &vm && slot->starts == 2 && !nodes_over &&
+		    !told_over);
 	assert_true(asked); /* that is for the end to come */
 	asked = false;
 }
@@ -253,7 +251,8 @@ static void test_restart_waits(void **)
 	/* They go as it is being made. */
 	vfs_go = true;
 	makes = false;
-	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\na: restart 1\na: not started\n");
+	assert_string_equal(ends(VM_END_RESET_ACPI, true),
+			    "a: end=reset-acpi\na: restart 1\na: not started\n");
 	assert_true(slot->state == WAITING && !slot->vm && !told_over);
 	vfs_go = fake_vfs_off = false;
 }
@@ -263,7 +262,8 @@ static void test_restart_is_paced(void **)
 {
 	makes = starts = too_often = true;
 	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\na: waits\n");
-	assert_true(slot->state == WAITING && !slot->vm && slot->starts == 1 && !nodes_over && !told_over);
+	assert_true(slot->state == WAITING && !slot->vm && slot->starts == 1 && !nodes_over &&
+		    !told_over);
 	start_ready();
 	assert_int_equal(slot->state, WAITING);
 	assert_string_equal(ends(VM_END_ANEW, false), "a: end=anew\na: restart 1\n");
@@ -286,7 +286,8 @@ static void test_restart_fails(void **)
 	for (unsigned i = 0; i < 4; i++) {
 		makes = i & 1;
 		starts = false;
-		assert_string_equal(ends(VM_END_RESET_ACPI, i & 2), "a: end=reset-acpi\na: restart 1\na: not started\n");
+		assert_string_equal(ends(VM_END_RESET_ACPI, i & 2),
+				    "a: end=reset-acpi\na: restart 1\na: not started\n");
 		assert_int_equal(slot->state, OVER);
 		assert_string_equal(outcome, "not-started");
 		assert_int_equal(told_over, i >> 1);
@@ -311,8 +312,8 @@ static void test_asked(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_over), cmocka_unit_test(test_last_words), cmocka_unit_test(test_restarts),
-		cmocka_unit_test(test_anew),
+		cmocka_unit_test(test_over),          cmocka_unit_test(test_last_words),
+		cmocka_unit_test(test_restarts),      cmocka_unit_test(test_anew),
 		cmocka_unit_test(test_restart_waits), cmocka_unit_test(test_restart_is_paced),
 		cmocka_unit_test(test_restart_fails), cmocka_unit_test(test_asked),
 	};

@@ -94,13 +94,9 @@ const char *pci_class_name(u32)
 	return "";
 }
 
-void pci_report_bars(const struct pci_info *, char[PCI_REPORT_TEXT])
-{
-}
+void pci_report_bars(const struct pci_info *, char[PCI_REPORT_TEXT]) { }
 
-void pci_report_caps(const struct pci_info *, char[PCI_REPORT_TEXT])
-{
-}
+void pci_report_caps(const struct pci_info *, char[PCI_REPORT_TEXT]) { }
 
 bool vm_pci_owner(unsigned, char[VM_NAME_MAX + 1])
 {
@@ -139,14 +135,18 @@ static void expect(u64 all, u64 not_used, u64 of_vm, const char *lines)
 
 static void test_adds_up(void **)
 {
-	expect(MIB(500), MIB(400), MIB(96), "node 0: 500M for guests, free 400M (419430400 bytes), largest piece 400M\n"
-					    "    96M taken, 4M kept\n    96M vm0\n");
+	expect(MIB(500), MIB(400), MIB(96),
+	       "node 0: 500M for guests, free 400M (419430400 bytes), largest piece 400M\n"
+	       "    96M taken, 4M kept\n    96M vm0\n");
 	/* 500 less 399 less 96, whatever the bytes say. */
 	expect(MIB(500) + 4096, MIB(400) - 4096, MIB(96), "    96M taken, 5M kept\n");
-	expect(MIB(500), MIB(500), 0, "500M\nhypervisor: 3264K held in all, 1784K of these in use\n");
+	expect(MIB(500), MIB(500), 0,
+	       "500M\nhypervisor: 3264K held in all, 1784K of these in use\n");
 	for (unsigned i = 0; i < 2; i++) {
 		checks[i] = 7;
-		expect(0, 0, 0, i ? "\nmachine checks: 0 corrected, 7 not\n" : "\nmachine checks: 7 corrected, 0 not\n");
+		expect(0, 0, 0,
+		       i ? "\nmachine checks: 0 corrected, 7 not\n"
+			 : "\nmachine checks: 7 corrected, 0 not\n");
 		checks[i] = 0;
 	}
 }
@@ -162,7 +162,8 @@ static void test_meanwhile(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_adds_up), cmocka_unit_test(test_meanwhile) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_adds_up),
+					    cmocka_unit_test(test_meanwhile) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,9 +205,11 @@ static void test_no_cpu(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_once_in_ten_seconds, reset), cmocka_unit_test_setup(test_seldom, reset),
+		cmocka_unit_test_setup(test_once_in_ten_seconds, reset),
+		cmocka_unit_test_setup(test_seldom, reset),
 		cmocka_unit_test_setup(test_two, reset),
-		cmocka_unit_test_setup(test_together, reset), cmocka_unit_test_setup(test_no_cpu, reset),
+		cmocka_unit_test_setup(test_together, reset),
+		cmocka_unit_test_setup(test_no_cpu, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

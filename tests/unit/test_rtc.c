@@ -13,7 +13,7 @@
 
 static u8 cmos[128], index_register;
 static unsigned reads;
-static unsigned tick_at;      /* the read before which the minute changes; 0: none */
+static unsigned tick_at; /* the read before which the minute changes; 0: none */
 static bool always_ticks;
 
 static void fake_outb(u16 port, u8 value)

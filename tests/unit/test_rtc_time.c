@@ -63,7 +63,9 @@ static void test_against_timegm(void **)
 
 static struct rtc_registers date(u8 year, u8 month, u8 day)
 {
-	return (struct rtc_registers){ .day = day, .month = month, .year = year, .status_b = H24 | BINARY };
+	return (struct rtc_registers){
+		.day = day, .month = month, .year = year, .status_b = H24 | BINARY
+	};
 }
 
 static void test_century_guess(void **)

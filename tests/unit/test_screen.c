@@ -133,7 +133,10 @@ static char seen(unsigned column, unsigned row)
 			for (unsigned x = 0; x < FONT_WIDTH && same; x++) {
 				u32 pixel;
 
-				memcpy(&pixel, pixels + (row * FONT_HEIGHT + y) * PITCH + (column * FONT_WIDTH + x) * 4, 4);
+				memcpy(&pixel,
+				       pixels + (row * FONT_HEIGHT + y) * PITCH +
+					       (column * FONT_WIDTH + x) * 4,
+				       4);
 				same = pixel == (screen_font[c][y] << x >> 7 & 1 ? 0xc0c0c0 : 0);
 			}
 		if (same)
@@ -157,9 +160,15 @@ static void row_is(unsigned row, const char *text)
 
 static struct bootinfo bi = {
 	.nr_ranges = 2,
-	.range = { { 0x100000, 0x8000000, BOOT_MEMORY_USABLE }, { 0xf0000000, 0xffffffff, BOOT_MEMORY_RESERVED } },
-	.framebuffer = { .type = BOOT_SCREEN_RGB, .address = ADDRESS, .pitch = PITCH, .width = COLUMNS * FONT_WIDTH,
-			 .height = ROWS * FONT_HEIGHT, .bpp = 32, .color = { { 16, 8 }, { 8, 8 }, { 0, 8 } } },
+	.range = { { 0x100000, 0x8000000, BOOT_MEMORY_USABLE },
+		   { 0xf0000000, 0xffffffff, BOOT_MEMORY_RESERVED } },
+	.framebuffer = { .type = BOOT_SCREEN_RGB,
+			 .address = ADDRESS,
+			 .pitch = PITCH,
+			 .width = COLUMNS * FONT_WIDTH,
+			 .height = ROWS * FONT_HEIGHT,
+			 .bpp = 32,
+			 .color = { { 16, 8 }, { 8, 8 }, { 0, 8 } } },
 };
 
 static unsigned given; /* rows that a CPU may draw */
@@ -177,7 +186,8 @@ static bool never(void)
 /* These run in order: there is one screen, and it goes through its life once. */
 static void test_none(void **)
 {
-	static const struct cmdline off = { .screen = 0 }, as_is = { .screen = CMDLINE_SCREEN_DEFAULT };
+	static const struct cmdline off = { .screen = 0 },
+				    as_is = { .screen = CMDLINE_SCREEN_DEFAULT };
 
 	put("before\r\n");
 	screen_init(&bi, &off);
@@ -198,7 +208,8 @@ static void test_none(void **)
 	screen_init(&bi, &as_is);
 	assert_string_equal(last_line, "screen: none: its address is that of memory");
 	bi.range[0] = (struct boot_range){ ADDRESS - 4096, ADDRESS, BOOT_MEMORY_USABLE };
-	bi.range[1] = (struct boot_range){ ADDRESS + SIZE, ADDRESS + SIZE + 4096, BOOT_MEMORY_USABLE };
+	bi.range[1] =
+		(struct boot_range){ ADDRESS + SIZE, ADDRESS + SIZE + 4096, BOOT_MEMORY_USABLE };
 	/* Nothing happens without one. */
 	screen_show();
 	screen_last_page();
@@ -225,7 +236,8 @@ static void test_first(void **)
 
 	memset(pixels, 0xaa, sizeof(pixels));
 	screen_init(&bi, &check);
-	assert_string_equal(last_line, "screen: 800x320 pixels of 32 bits at 0xfd000000: 100x20 characters");
+	assert_string_equal(last_line,
+			    "screen: 800x320 pixels of 32 bits at 0xfd000000: 100x20 characters");
 	/* What was before it is there, too. */
 	row_is(0, "before");
 	row_is(1, "screen: none: the command line wants none");

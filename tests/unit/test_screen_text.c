@@ -59,7 +59,9 @@ static void test_lines(void **)
 	shows("a\tb", "a       b", "", "", "");
 	shows("a\tb\tc", "a       bc", "", "", "");
 	shows("a\tb\tcd", "a       bc", "d", "", "");
-	shows("a\x01\x07\x0b\x0c\x0e\x7f" "b", "ab", "", "", "");
+	shows("a\x01\x07\x0b\x0c\x0e\x7f"
+	      "b",
+	      "ab", "", "", "");
 }
 
 static void test_wrap(void **)
@@ -95,9 +97,13 @@ static void test_escapes(void **)
 	/* Left out, with their numbers. */
 	shows("a\x1b[31mb\x1b[0;1;4mc\x1b[2Jd\x1b[Hx\x1b[12;40Hy", "abcdxy", "", "", "");
 	shows("a\x1b[?25lb\x1b[>cd", "abd", "", "", "");
-	shows("a\x1b(Bb\x1b#8c\x1b=d\x1b" "7e\x1b%Gf", "abcdef", "", "", "");
+	shows("a\x1b(Bb\x1b#8c\x1b=d\x1b"
+	      "7e\x1b%Gf",
+	      "abcdef", "", "", "");
 	/* Strings, to BEL or ESC \. */
-	shows("a\x1b]0;title\x07" "b\x1bPdata\x1b\\c\x1b^x\x1b\\d", "abcd", "", "", "");
+	shows("a\x1b]0;title\x07"
+	      "b\x1bPdata\x1b\\c\x1b^x\x1b\\d",
+	      "abcd", "", "", "");
 	/* One that does not end takes its line only. */
 	shows("a\x1b]0;title\nb\x1b[12\nc", "a", "b", "c", "");
 	/* One in another, and a control in one. */
@@ -113,9 +119,17 @@ static void test_escapes(void **)
 static void test_other_bytes(void **)
 {
 	/* A question mark for each character of UTF-8. */
-	shows("a\xc3\xa4" "b\xe2\x82\xac" "c\xf0\x9f\x98\x80" "d", "a?b?c?d", "", "", "");
-	shows("\x80\xbf\x9b" "x", "x", "", "", "");
-	shows("a\x1b]\xc3\xa4\x07" "b", "ab", "", "", "");
+	shows("a\xc3\xa4"
+	      "b\xe2\x82\xac"
+	      "c\xf0\x9f\x98\x80"
+	      "d",
+	      "a?b?c?d", "", "", "");
+	shows("\x80\xbf\x9b"
+	      "x",
+	      "x", "", "", "");
+	shows("a\x1b]\xc3\xa4\x07"
+	      "b",
+	      "ab", "", "", "");
 }
 
 /* Whatever comes: only printable characters, and the cursor stays on the screen. */
@@ -139,8 +153,9 @@ static void test_noise(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_wrap), cmocka_unit_test(test_scroll),
-		cmocka_unit_test(test_escapes), cmocka_unit_test(test_other_bytes), cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_lines),       cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_scroll),      cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_other_bytes), cmocka_unit_test(test_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

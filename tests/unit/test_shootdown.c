@@ -25,8 +25,8 @@
 #include "vmm/vm_parts.h"
 
 #define VCPUS 3
-#define PAGES 16   /* guest pages, one per table, so that tables come and go too */
-#define FRAMES 32  /* what they are mapped to */
+#define PAGES 16 /* guest pages, one per table, so that tables come and go too */
+#define FRAMES 32 /* what they are mapped to */
 #define CHANGES 150
 #define STRIDE MIB(2)
 
@@ -56,7 +56,7 @@ void vcpu_kick(struct vcpu *vcpu)
 
 /* for tests of one thread: what the others do; NULL: they are threads */
 static void (*while_waiting)(void);
-static u64 now;                     /* TSC of these tests */
+static u64 now; /* TSC of these tests */
 
 u64 host_tsc(void)
 {
@@ -76,9 +76,7 @@ void host_panic(const char *, ...)
 	abort();
 }
 
-void host_log(const char *, ...)
-{
-}
+void host_log(const char *, ...) { }
 
 bool vm_end(struct vm *vm, enum vm_end why)
 {
@@ -110,13 +108,15 @@ static void enter(struct vcpu *vcpu, unsigned *seed)
 {
 	u64 *cached = tlb[vcpu->id];
 
-	for (unsigned i = 0; i < 200 && !__atomic_load_n(&kicked[vcpu->id], __ATOMIC_SEQ_CST); i++) {
+	for (unsigned i = 0; i < 200 && !__atomic_load_n(&kicked[vcpu->id], __ATOMIC_SEQ_CST);
+	     i++) {
 		unsigned page = (unsigned)rand_r(seed) % PAGES;
 		struct stage2_mapping m;
 
 		if (!cached[page] && stage2_lookup(&parts.stage2, page * STRIDE, &m) == 0)
 			cached[page] = m.hpa / PAGE_SIZE + 1;
-		if (cached[page] && __atomic_load_n(&owner[cached[page] - 1], __ATOMIC_SEQ_CST) != page + 1)
+		if (cached[page] &&
+		    __atomic_load_n(&owner[cached[page] - 1], __ATOMIC_SEQ_CST) != page + 1)
 			__atomic_add_fetch(&stale, 1, __ATOMIC_RELAXED);
 	}
 }
@@ -135,7 +135,9 @@ static void move_page(struct vcpu *vcpu, unsigned *seed)
 	while (__atomic_load_n(&owner[frame], __ATOMIC_SEQ_CST))
 		frame = (frame + 1) % FRAMES;
 	__atomic_store_n(&owner[frame], page + 1, __ATOMIC_SEQ_CST);
-	assert_int_equal(vm_map(&parts.vm, gpa(page * STRIDE), hpa(frame * PAGE_SIZE), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), 0);
+	assert_int_equal(vm_map(&parts.vm, gpa(page * STRIDE), hpa(frame * PAGE_SIZE), PAGE_SIZE,
+				STAGE2_RWX, MEMTYPE_WB),
+			 0);
 	vm_stage2_unlock(&parts.vm);
 }
 
@@ -199,7 +201,7 @@ static unsigned stale_accesses(bool without_flush)
 
 #define POLLS 100 /* that the late one lets pass */
 
-static unsigned late;      /* vCPU */
+static unsigned late; /* vCPU */
 static unsigned polls;
 static unsigned end_at; /* of these, when another ends the VM; 0: nobody */
 static bool never;
@@ -220,8 +222,9 @@ static void setup_joined(void)
 	}
 	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M), 0);
 	for (u64 page = 0; page < PAGES; page++)
-		assert_int_equal(vm_map(&parts.vm, gpa(page * STRIDE), hpa(page * PAGE_SIZE), PAGE_SIZE, STAGE2_RWX,
-					MEMTYPE_WB), 0);
+		assert_int_equal(vm_map(&parts.vm, gpa(page * STRIDE), hpa(page * PAGE_SIZE),
+					PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB),
+				 0);
 	polls = 0;
 	now = 0;
 }
@@ -303,8 +306,8 @@ int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size)
 	size_t used = strlen(domain_log);
 
 	assert_ptr_equal(d, &domain_log);
-	snprintf(domain_log + used, sizeof(domain_log) - used, "%#llx is %#llx+%#llx; ", (unsigned long long)at,
-		 (unsigned long long)pa.v, (unsigned long long)size);
+	snprintf(domain_log + used, sizeof(domain_log) - used, "%#llx is %#llx+%#llx; ",
+		 (unsigned long long)at, (unsigned long long)pa.v, (unsigned long long)size);
 	return domain_says;
 }
 
@@ -315,8 +318,8 @@ int host_iommu_unmap(struct host_iommu *d, u64 at, u64 size)
 
 	assert_ptr_equal(d, &domain_log);
 	stage2_first = stage2_first || stage2_lookup(&parts.stage2, MIB(4), &m);
-	snprintf(domain_log + used, sizeof(domain_log) - used, "not %#llx+%#llx; ", (unsigned long long)at,
-		 (unsigned long long)size);
+	snprintf(domain_log + used, sizeof(domain_log) - used, "not %#llx+%#llx; ",
+		 (unsigned long long)at, (unsigned long long)size);
 	return domain_says;
 }
 
@@ -329,12 +332,18 @@ static void expect_domain(const char *text)
 /* What is taken from its CPUs is taken from them, and what is given is given, by the addresses of their mode; no registers are. */
 static void functions_reach_the_same(void **)
 {
-	static const struct { enum vm_dma dma; const char *given; const char *taken; } modes[] = {
+	static const struct {
+		enum vm_dma dma;
+		const char *given;
+		const char *taken;
+	} modes[] = {
 		{ VM_DMA_IOMMU, "0x400000 is 0x80000000+0x400000; 0x800000 is 0x90001000+0x1000; ",
 		  "not 0x400000+0x400000; not 0x800000+0x1000; " },
-		{ VM_DMA_IDENTITY, "0x400000 is 0x80000000+0x400000; 0x800000 is 0x90001000+0x1000; ",
+		{ VM_DMA_IDENTITY,
+		  "0x400000 is 0x80000000+0x400000; 0x800000 is 0x90001000+0x1000; ",
 		  "not 0x400000+0x400000; not 0x800000+0x1000; " },
-		{ VM_DMA_WINDOW, "0x80000000 is 0x80000000+0x400000; 0x90001000 is 0x90001000+0x1000; ",
+		{ VM_DMA_WINDOW,
+		  "0x80000000 is 0x80000000+0x400000; 0x90001000 is 0x90001000+0x1000; ",
 		  "not 0x80000000+0x400000; not 0x90001000+0x1000; " },
 	};
 	struct vm_config config = { .dma = VM_DMA_IOMMU };
@@ -349,13 +358,20 @@ static void functions_reach_the_same(void **)
 		parts.domain = (struct host_iommu *)&domain_log;
 		config.dma = modes[i].dma;
 		stage2_first = false;
-		assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(GIB(2)), MIB(4), STAGE2_RWX, MEMTYPE_WB), 0);
-		assert_int_equal(vm_map(&parts.vm, gpa(MIB(8)), hpa(0x90001000), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), 0);
-		assert_int_equal(vm_map(&parts.vm, gpa(MIB(8) + PAGE_SIZE), hpa(0x90002000), PAGE_SIZE, STAGE2_R | STAGE2_W,
-					MEMTYPE_UC_MINUS), 0);
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(GIB(2)), MIB(4), STAGE2_RWX,
+					MEMTYPE_WB),
+				 0);
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(8)), hpa(0x90001000), PAGE_SIZE,
+					STAGE2_RWX, MEMTYPE_WB),
+				 0);
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(8) + PAGE_SIZE), hpa(0x90002000),
+					PAGE_SIZE, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS),
+				 0);
 		expect_domain(modes[i].given);
 		/* One that is mapped already is no function's either. */
-		assert_int_equal(vm_map(&parts.vm, gpa(MIB(8)), hpa(0), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), -EEXIST);
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(8)), hpa(0), PAGE_SIZE, STAGE2_RWX,
+					MEMTYPE_WB),
+				 -EEXIST);
 		expect_domain("");
 		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(2)), MIB(16)), 0);
 		expect_domain(modes[i].taken);
@@ -363,20 +379,26 @@ static void functions_reach_the_same(void **)
 		assert_int_equal(stage2_lookup(&parts.stage2, MIB(4), &m), -ENOENT);
 		assert_int_equal(parts.stage2.leaves[LEAF_4K] + parts.stage2.leaves[LEAF_2M], 0);
 		/* Only so much as is asked for, also of a large leaf. */
-		assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(GIB(2)), MIB(4), STAGE2_RWX, MEMTYPE_WB), 0);
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(GIB(2)), MIB(4), STAGE2_RWX,
+					MEMTYPE_WB),
+				 0);
 		domain_log[0] = '\0';
 		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(4) + PAGE_SIZE), MIB(2)), 0);
-		expect_domain(modes[i].dma == VM_DMA_WINDOW ? "not 0x80001000+0x200000; " : "not 0x401000+0x200000; ");
+		expect_domain(modes[i].dma == VM_DMA_WINDOW ? "not 0x80001000+0x200000; "
+							    : "not 0x401000+0x200000; ");
 		/* What only the CPUs shall lose. */
 		domain_log[0] = '\0';
-		assert_int_equal(vm_unmap_for_cpus(&vcpus[0], gpa(MIB(7) + PAGE_SIZE), PAGE_SIZE), 0);
+		assert_int_equal(vm_unmap_for_cpus(&vcpus[0], gpa(MIB(7) + PAGE_SIZE), PAGE_SIZE),
+				 0);
 		expect_domain("");
 		assert_int_equal(stage2_lookup(&parts.stage2, MIB(7) + PAGE_SIZE, &m), -ENOENT);
 		/* An IOMMU that does not answer: the CPUs have lost it, and the caller hears that functions may not have. */
 		domain_says = -EIO;
 		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(7)), PAGE_SIZE), -EIO);
 		assert_int_equal(stage2_lookup(&parts.stage2, MIB(7), &m), -ENOENT);
-		assert_int_equal(vm_map(&parts.vm, gpa(MIB(32)), hpa(GIB(3)), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), -EIO);
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(32)), hpa(GIB(3)), PAGE_SIZE, STAGE2_RWX,
+					MEMTYPE_WB),
+				 -EIO);
 		domain_says = 0;
 		domain_log[0] = '\0';
 		/* Without a domain nobody is asked. */
@@ -398,14 +420,22 @@ static void not_to_be_had(void **)
 	parts.vm.config = &config;
 	parts.domain = (struct host_iommu *)&domain_log;
 	forbidden = 0xffc01000;
-	assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(0xffc00000), MIB(4), STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS), -EPERM);
+	assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(0xffc00000), MIB(4),
+				STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS),
+			 -EPERM);
 	assert_false(asked_for_ram);
-	assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(0xffc00000), MIB(4), STAGE2_RWX, MEMTYPE_WB), -EPERM);
+	assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(0xffc00000), MIB(4), STAGE2_RWX,
+				MEMTYPE_WB),
+			 -EPERM);
 	assert_true(asked_for_ram);
-	assert_int_equal(vm_map_host(&parts.vm, gpa(MIB(4)), hpa(0xffc01000), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), -EPERM);
+	assert_int_equal(vm_map_host(&parts.vm, gpa(MIB(4)), hpa(0xffc01000), PAGE_SIZE, STAGE2_RWX,
+				     MEMTYPE_WB),
+			 -EPERM);
 	expect_domain("");
 	assert_int_equal(stage2_lookup(&parts.stage2, MIB(4), &m), -ENOENT);
-	assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(0xffc00000), PAGE_SIZE, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS), 0);
+	assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(0xffc00000), PAGE_SIZE,
+				STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS),
+			 0);
 	assert_int_equal(stage2_lookup(&parts.stage2, MIB(4), &m), 0);
 	forbidden = 0;
 	parts.domain = NULL;

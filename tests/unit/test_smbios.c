@@ -128,12 +128,14 @@ static void test_bad_entry(void **)
 
 #define NO_STRINGS "\0\0"
 
-static const char table[] =
-	"\x01\x08\x01\x00" "\x01\x00\x03\x02" "Maker\0Model\0Serial\0\0"
-	"\x11\x06\x02\x00" "\x07\x00" NO_STRINGS
-	"\x11\x05\x03\x00" "\x01" "DIMM\0\0"
-	"\x7f\x04\x04\x00" NO_STRINGS
-	"\x11\x04\x05\x00" NO_STRINGS;
+static const char table[] = "\x01\x08\x01\x00"
+			    "\x01\x00\x03\x02"
+			    "Maker\0Model\0Serial\0\0"
+			    "\x11\x06\x02\x00"
+			    "\x07\x00" NO_STRINGS "\x11\x05\x03\x00"
+			    "\x01"
+			    "DIMM\0\0"
+			    "\x7f\x04\x04\x00" NO_STRINGS "\x11\x04\x05\x00" NO_STRINGS;
 #define SIZE (sizeof(table) - 1)
 
 static void test_structures(void **)
@@ -175,8 +177,10 @@ static void test_broken(void **)
 			if (at < size)
 				exact[at] = values[v];
 			for (u8 type = 0; type < 128; type++)
-				for (unsigned n = 0; (p = smbios_find(exact, size, type, n, &end)); n++) {
-					assert_true(p >= exact && p[1] >= 4 && end >= p + p[1] && end + 2 <= exact + size);
+				for (unsigned n = 0; (p = smbios_find(exact, size, type, n, &end));
+				     n++) {
+					assert_true(p >= exact && p[1] >= 4 && end >= p + p[1] &&
+						    end + 2 <= exact + size);
 					assert_true(!end[0] && !end[1]);
 				}
 			free(exact);

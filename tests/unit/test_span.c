@@ -118,17 +118,22 @@ static void test_digits(void **)
 	static const char digits[] = "0123456789abcdef", capitals[] = "0123456789ABCDEF";
 
 	for (int c = -128; c < 128; c++) {
-		const char *small = c ? memchr(digits, c, 16) : NULL, *capital = c ? memchr(capitals, c, 16) : NULL;
+		const char *small = c ? memchr(digits, c, 16) : NULL,
+			   *capital = c ? memchr(capitals, c, 16) : NULL;
 
-		assert_int_equal(hex_digit((char)c), small ? small - digits : capital ? capital - capitals : -1);
+		assert_int_equal(hex_digit((char)c), small     ? small - digits
+						     : capital ? capital - capitals
+							       : -1);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_trim, teardown),  cmocka_unit_test_teardown(test_words, teardown),
-		cmocka_unit_test_teardown(test_parts, teardown), cmocka_unit_test_teardown(test_numbers, teardown),
+		cmocka_unit_test_teardown(test_trim, teardown),
+		cmocka_unit_test_teardown(test_words, teardown),
+		cmocka_unit_test_teardown(test_parts, teardown),
+		cmocka_unit_test_teardown(test_numbers, teardown),
 		cmocka_unit_test(test_digits),
 	};
 

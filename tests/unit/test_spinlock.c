@@ -71,8 +71,11 @@ static void test_order(void **)
 		lock = (struct spinlock){ .next = (u16)start, .owner = (u16)start };
 		spin_lock(&lock);
 		for (unsigned i = 0; i < THREADS; i++) {
-			assert_int_equal(pthread_create(&thread[i], NULL, wait_once, (void *)(uintptr_t)i), 0);
-			while (__atomic_load_n(&lock.next, __ATOMIC_RELAXED) != (u16)(start + 2 + i))
+			assert_int_equal(pthread_create(&thread[i], NULL, wait_once,
+							(void *)(uintptr_t)i),
+					 0);
+			while (__atomic_load_n(&lock.next, __ATOMIC_RELAXED) !=
+			       (u16)(start + 2 + i))
 				sched_yield();
 		}
 		/* Neither holder nor queue is passed by. */

@@ -77,7 +77,9 @@ static int setup(void **)
 	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M), 0);
 	parts.stage2.small_exec = true;
 	assert_int_equal(stage2_map(&parts.stage2, 0, GIB(4), MIB(16), STAGE2_RWX, MEMTYPE_WB), 0);
-	assert_int_equal(stage2_map(&parts.stage2, MIB(16), GIB(5), MIB(4), STAGE2_R | STAGE2_W, MEMTYPE_UC), 0);
+	assert_int_equal(stage2_map(&parts.stage2, MIB(16), GIB(5), MIB(4), STAGE2_R | STAGE2_W,
+				    MEMTYPE_UC),
+			 0);
 	return 0;
 }
 

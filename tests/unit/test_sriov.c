@@ -49,14 +49,15 @@ static const char *take(u16 at, const u32 words[WORDS], const u32 bars[6])
 
 /* QEMU 10.0.2, -device igb, read through its qtest protocol on 2026-11-24, as are the sizes of the BARs. */
 static const u32 igb[WORDS] = {
-	0x00010010, 0x00000000, 0x00000000, 0x00080008, 0x00000000, 0x00020080, 0x10ca0000, 0x00000553, 0x00000001, 0x0000000c,
-	0x00000000, 0x00000000, 0x0000000c,
+	0x00010010, 0x00000000, 0x00000000, 0x00080008, 0x00000000, 0x00020080, 0x10ca0000,
+	0x00000553, 0x00000001, 0x0000000c, 0x00000000, 0x00000000, 0x0000000c,
 };
 static const u32 igb_bars[6] = { 0xffffc000, 0xffffffff, 0, 0xffffc000, 0xffffffff };
 
 /* The same of -device nvme with sriov_max_vfs=4. */
 static const u32 nvme[WORDS] = {
-	0x00010010, 0x00000000, 0x00000000, 0x00040004, 0x00000000, 0x00010001, 0x00100000, 0x00000553, 0x00000001, 0x00000004,
+	0x00010010, 0x00000000, 0x00000000, 0x00040004, 0x00000000,
+	0x00010001, 0x00100000, 0x00000553, 0x00000001, 0x00000004,
 };
 static const u32 nvme_bars[6] = { 0xffffc000, 0xffffffff };
 
@@ -87,7 +88,8 @@ static void test_igb(void **)
 	is_at(&high, 0, 1, 0, 0);
 	assert_non_null(sriov_unfit(&s, &high, 1, 0));
 	assert_null(sriov_unfit(&s, &high, 1, 1));
-	assert_true(s.bar[0].size == KIB(16) && s.bar[3].size == KIB(16) && pci_bar_is_64(&s.bar[3]));
+	assert_true(s.bar[0].size == KIB(16) && s.bar[3].size == KIB(16) &&
+		    pci_bar_is_64(&s.bar[3]));
 	assert_true(!s.bar[0].base && !s.bar[1].size && !s.bar[4].size && !s.bar[5].size);
 	/* Without an address of the first one's, none has one. */
 	sriov_bars(&s, 5, bar);
@@ -125,14 +127,17 @@ static const char *lie(unsigned offset, u32 value)
 
 static void test_lies(void **)
 {
-	const struct pci_address pf = { 0, 0, PCI_DEVFN(8, 0) }, last = { 0, 0xff, PCI_DEVFN(8, 0) };
+	const struct pci_address pf = { 0, 0, PCI_DEVFN(8, 0) },
+				 last = { 0, 0xff, PCI_DEVFN(8, 0) };
 	struct pci_address a;
 
 	assert_null(lie(PCI_SRIOV_OFFSET, 0x00000080));
 	assert_null(sriov_unfit(&s, &pf, 1, 255));
-	assert_string_equal(sriov_unfit(&s, &pf, 2, 255), "its virtual functions have all the same address");
+	assert_string_equal(sriov_unfit(&s, &pf, 2, 255),
+			    "its virtual functions have all the same address");
 	assert_null(lie(PCI_SRIOV_OFFSET, 0x00020000));
-	assert_string_equal(sriov_unfit(&s, &pf, 1, 255), "its first virtual function has its own address");
+	assert_string_equal(sriov_unfit(&s, &pf, 1, 255),
+			    "its first virtual function has its own address");
 	assert_null(lie(PCI_SRIOV_OFFSET, 0xffffffff));
 	assert_false(sriov_address(&s, &last, 0, &a));
 	assert_non_null(sriov_unfit(&s, &last, 1, 255));
@@ -144,8 +149,10 @@ static void test_lies(void **)
 	assert_non_null(sriov_unfit(&s, &pf, 65535, 255));
 	assert_false(sriov_address(&s, &pf, 65534, &a));
 	assert_string_equal(lie(PCI_SRIOV_VFS, 0), "it has no virtual functions");
-	assert_string_equal(lie(PCI_SRIOV_VFS, 0x00080004), "not all of its virtual functions are there at first");
-	assert_string_equal(lie(PCI_SRIOV_PAGES, 0x552), "its virtual functions cannot have pages of 4 KiB");
+	assert_string_equal(lie(PCI_SRIOV_VFS, 0x00080004),
+			    "not all of its virtual functions are there at first");
+	assert_string_equal(lie(PCI_SRIOV_PAGES, 0x552),
+			    "its virtual functions cannot have pages of 4 KiB");
 }
 
 static void test_bars_that_lie(void **)
@@ -153,19 +160,22 @@ static void test_bars_that_lie(void **)
 	const struct pci_address pf = { 0, 0, PCI_DEVFN(8, 0) };
 	static const u32 small[6] = { 0xfffffc00 }, huge[6] = { 0, 0xff000000 }, none[6] = { 0 };
 
-	assert_string_equal(take(0x160, igb, small), "a BAR of its virtual functions is smaller than a page");
+	assert_string_equal(take(0x160, igb, small),
+			    "a BAR of its virtual functions is smaller than a page");
 	config[0] = 0;
 	assert_null(take(0x160, igb, none));
 	assert_null(sriov_unfit(&s, &pf, 8, 0));
 	assert_null(take(0x160, igb, huge));
 	assert_int_equal(s.bar[0].size, BIT(56));
-	assert_string_equal(sriov_unfit(&s, &pf, 1, 0), "the BARs of its virtual functions end beyond the address space");
+	assert_string_equal(sriov_unfit(&s, &pf, 1, 0),
+			    "the BARs of its virtual functions end beyond the address space");
 	/* Not by the size of one, but by that of all. */
 	assert_null(take(0x160, igb, igb_bars));
 	s.bar[0].base = 0xffffffffffff8000;
 	assert_null(sriov_unfit(&s, &pf, 2, 0));
 	assert_non_null(sriov_unfit(&s, &pf, 3, 0));
-	assert_string_equal(lie(PCI_SRIOV_BAR, 1), "its virtual functions have ports, which none may have");
+	assert_string_equal(lie(PCI_SRIOV_BAR, 1),
+			    "its virtual functions have ports, which none may have");
 	/* The last register is of 64 bits, and the next one is none. */
 	assert_null(lie(PCI_SRIOV_BAR + 20, 4));
 }

@@ -66,13 +66,18 @@ static void finish(struct stage2 *s)
 static void leaf_bits(void **)
 {
 	/* EPT: R 0, W 1, X 2, type 5:3 (WB = 6), "ignore PAT" 6 never, page size 7. */
-	assert_true(ept_format.leaf(0x200000, LEAF_2M, STAGE2_RWX, MEMTYPE_WB) == (0x200000 | 0x80 | 0x30 | 7));
-	assert_true(ept_format.leaf(0x3000, LEAF_4K, STAGE2_R | STAGE2_X, MEMTYPE_UC) == (0x3000 | 5));
+	assert_true(ept_format.leaf(0x200000, LEAF_2M, STAGE2_RWX, MEMTYPE_WB) ==
+		    (0x200000 | 0x80 | 0x30 | 7));
+	assert_true(ept_format.leaf(0x3000, LEAF_4K, STAGE2_R | STAGE2_X, MEMTYPE_UC) ==
+		    (0x3000 | 5));
 	assert_true(ept_format.table(0x5000, 1) == (0x5000 | 7));
 	/* NPT: P 0, W 1, U 2, PWT 3, PCD 4, A 5, D 6, PS 7, NX 63. */
-	assert_true(npt_format.leaf(0x40000000, LEAF_1G, STAGE2_RWX, MEMTYPE_WB) == (0x40000000 | 0x80 | 0x60 | 7));
-	assert_true(npt_format.leaf(0x3000, LEAF_4K, STAGE2_R, MEMTYPE_UC) == (1ull << 63 | 0x3000 | 0x60 | 0x18 | 5));
-	assert_true(npt_format.leaf(0x3000, LEAF_4K, STAGE2_RWX, MEMTYPE_UC_MINUS) == (0x3000 | 0x60 | 0x10 | 7));
+	assert_true(npt_format.leaf(0x40000000, LEAF_1G, STAGE2_RWX, MEMTYPE_WB) ==
+		    (0x40000000 | 0x80 | 0x60 | 7));
+	assert_true(npt_format.leaf(0x3000, LEAF_4K, STAGE2_R, MEMTYPE_UC) ==
+		    (1ull << 63 | 0x3000 | 0x60 | 0x18 | 5));
+	assert_true(npt_format.leaf(0x3000, LEAF_4K, STAGE2_RWX, MEMTYPE_UC_MINUS) ==
+		    (0x3000 | 0x60 | 0x10 | 7));
 }
 
 static void round_trip(void **)
@@ -91,7 +96,8 @@ static void round_trip(void **)
 			}
 	/* EPT has each of the three by itself. */
 	for (unsigned prot = 0; prot < 8; prot++)
-		assert_int_equal(ept_format.prot(ept_format.leaf(0x1000, LEAF_4K, prot, MEMTYPE_WB)), prot);
+		assert_int_equal(
+			ept_format.prot(ept_format.leaf(0x1000, LEAF_4K, prot, MEMTYPE_WB)), prot);
 }
 
 static void largest_leaves(void **)
@@ -101,8 +107,8 @@ static void largest_leaves(void **)
 
 	init(&s, &ept_format, LEAF_1G);
 	/* 2 MiB short of 1 GiB alignment at both ends, with a page of 4 KiB more. */
-	assert_int_equal(stage2_map(&s, GIB(1) - MIB(2), GIB(5) - MIB(2), MIB(2) + GIB(2) + MIB(4) + KIB(4), STAGE2_RWX,
-				    MEMTYPE_WB),
+	assert_int_equal(stage2_map(&s, GIB(1) - MIB(2), GIB(5) - MIB(2),
+				    MIB(2) + GIB(2) + MIB(4) + KIB(4), STAGE2_RWX, MEMTYPE_WB),
 			 0);
 	assert_int_equal(s.leaves[LEAF_1G], 2);
 	assert_int_equal(s.leaves[LEAF_2M], 3);
@@ -125,11 +131,14 @@ static void large_bars(void **)
 		struct stage2 s;
 
 		init(&s, formats[i / 2], LEAF_1G);
-		assert_int_equal(stage2_map(&s, at, at, size, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS), 0);
-		assert_true(s.leaves[LEAF_1G] == size / GIB(1) && !s.leaves[LEAF_2M] && !s.leaves[LEAF_4K]);
+		assert_int_equal(
+			stage2_map(&s, at, at, size, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS), 0);
+		assert_true(s.leaves[LEAF_1G] == size / GIB(1) && !s.leaves[LEAF_2M] &&
+			    !s.leaves[LEAF_4K]);
 		assert_int_equal(s.tables, 2);
 		assert_int_equal(stage2_unmap(&s, at + GIB(2) + MIB(2), KIB(64)), 0);
-		assert_true(s.leaves[LEAF_1G] == size / GIB(1) - 1 && s.leaves[LEAF_2M] == 511 && s.leaves[LEAF_4K] == 512 - 16);
+		assert_true(s.leaves[LEAF_1G] == size / GIB(1) - 1 && s.leaves[LEAF_2M] == 511 &&
+			    s.leaves[LEAF_4K] == 512 - 16);
 		finish(&s);
 	}
 }
@@ -154,10 +163,19 @@ static void congruence_decides(void **)
 /* What is found is what a CPU finds, for as far as is said and no further. */
 static void found(void **)
 {
-	static const struct { u64 at; u64 length; u64 hpa; enum memtype type; } want[] = {
-		{ 0, GIB(1), 0, 0 }, { GIB(1) + 0x1234, GIB(1) - 0x1234, GIB(5) + 0x1234, MEMTYPE_WB },
-		{ GIB(2) + 0x1fffff, 1, GIB(9) + 0x1fffff, MEMTYPE_UC }, { GIB(2) + MIB(2), KIB(4), GIB(9) + MIB(2), MEMTYPE_UC },
-		{ GIB(2) + MIB(2) + KIB(4), KIB(4), 0, 0 }, { GIB(2) + MIB(4), MIB(2), 0, 0 }, { BIT(39) + 1, BIT(39) - 1, 0, 0 },
+	static const struct {
+		u64 at;
+		u64 length;
+		u64 hpa;
+		enum memtype type;
+	} want[] = {
+		{ 0, GIB(1), 0, 0 },
+		{ GIB(1) + 0x1234, GIB(1) - 0x1234, GIB(5) + 0x1234, MEMTYPE_WB },
+		{ GIB(2) + 0x1fffff, 1, GIB(9) + 0x1fffff, MEMTYPE_UC },
+		{ GIB(2) + MIB(2), KIB(4), GIB(9) + MIB(2), MEMTYPE_UC },
+		{ GIB(2) + MIB(2) + KIB(4), KIB(4), 0, 0 },
+		{ GIB(2) + MIB(4), MIB(2), 0, 0 },
+		{ BIT(39) + 1, BIT(39) - 1, 0, 0 },
 	};
 	static const struct stage2_format *const formats[] = { &ept_format, &npt_format };
 
@@ -167,11 +185,13 @@ static void found(void **)
 
 		init(&s, formats[i], LEAF_1G);
 		assert_int_equal(stage2_map(&s, GIB(1), GIB(5), GIB(1), STAGE2_RWX, MEMTYPE_WB), 0);
-		assert_int_equal(stage2_map(&s, GIB(2), GIB(9), MIB(2) + KIB(4), STAGE2_RWX, MEMTYPE_UC), 0);
+		assert_int_equal(
+			stage2_map(&s, GIB(2), GIB(9), MIB(2) + KIB(4), STAGE2_RWX, MEMTYPE_UC), 0);
 		for (unsigned n = 0; n < ARRAY_SIZE(want); n++) {
 			assert_int_equal(stage2_find(&s, want[n].at, &part), want[n].length);
 			assert_int_equal(part.mapped, want[n].hpa != 0);
-			assert_true(part.hpa == want[n].hpa && (!part.mapped || part.type == want[n].type));
+			assert_true(part.hpa == want[n].hpa &&
+				    (!part.mapped || part.type == want[n].type));
 		}
 		finish(&s);
 	}
@@ -222,12 +242,14 @@ static void bad_ranges(void **)
 	init(&s, &ept_format, LEAF_1G);
 	assert_int_equal(stage2_map(&s, 1, 0, KIB(4), STAGE2_RWX, MEMTYPE_WB), -EINVAL);
 	assert_int_equal(stage2_map(&s, 0, 8, KIB(4), STAGE2_RWX, MEMTYPE_WB), -EINVAL);
-	assert_int_equal(stage2_map(&s, BIT(48) - KIB(4), 0, KIB(8), STAGE2_RWX, MEMTYPE_WB), -EINVAL);
+	assert_int_equal(stage2_map(&s, BIT(48) - KIB(4), 0, KIB(8), STAGE2_RWX, MEMTYPE_WB),
+			 -EINVAL);
 	assert_int_equal(stage2_map(&s, ~0ull << 12, 0, KIB(8), STAGE2_RWX, MEMTYPE_WB), -EINVAL);
 	assert_int_equal(stage2_unmap(&s, BIT(48), KIB(4)), -EINVAL);
 	assert_int_equal(stage2_lookup(&s, BIT(48), &m), -ENOENT);
 	assert_int_equal(stage2_map(&s, MIB(2), 0, MIB(2), STAGE2_RWX, MEMTYPE_WB), 0);
-	assert_int_equal(stage2_map(&s, MIB(2) + KIB(4), 0, KIB(4), STAGE2_RWX, MEMTYPE_WB), -EEXIST);
+	assert_int_equal(stage2_map(&s, MIB(2) + KIB(4), 0, KIB(4), STAGE2_RWX, MEMTYPE_WB),
+			 -EEXIST);
 	finish(&s);
 }
 
@@ -268,8 +290,11 @@ static void small_exec(void **)
 		unsigned leaf;
 		unsigned prot;
 	} after[] = {
-		{ MIB(4) - 1, LEAF_2M, STAGE2_R | STAGE2_W }, { MIB(4), LEAF_4K, STAGE2_RWX }, { MIB(6) - 1, LEAF_4K, STAGE2_RWX },
-		{ MIB(6), LEAF_2M, STAGE2_R | STAGE2_W }, { GIB(1), LEAF_2M, STAGE2_R | STAGE2_W },
+		{ MIB(4) - 1, LEAF_2M, STAGE2_R | STAGE2_W },
+		{ MIB(4), LEAF_4K, STAGE2_RWX },
+		{ MIB(6) - 1, LEAF_4K, STAGE2_RWX },
+		{ MIB(6), LEAF_2M, STAGE2_R | STAGE2_W },
+		{ GIB(1), LEAF_2M, STAGE2_R | STAGE2_W },
 		{ GIB(1) + MIB(2), LEAF_4K, STAGE2_RWX },
 	};
 	struct stage2_mapping m;
@@ -278,7 +303,9 @@ static void small_exec(void **)
 	for (unsigned f = 0; f < ARRAY_SIZE(fmt); f++) {
 		init(&s, fmt[f], LEAF_1G);
 		s.small_exec = true;
-		assert_int_equal(stage2_map(&s, 0, GIB(4), GIB(1) + MIB(2) + KIB(4), STAGE2_RWX, MEMTYPE_WB), 0);
+		assert_int_equal(stage2_map(&s, 0, GIB(4), GIB(1) + MIB(2) + KIB(4), STAGE2_RWX,
+					    MEMTYPE_WB),
+				 0);
 		assert_int_equal(stage2_lookup(&s, MIB(5), &m), 0);
 		assert_true(m.leaf == LEAF_1G && m.prot == (STAGE2_R | STAGE2_W));
 		budget = 1; /* for two tables */
@@ -333,7 +360,8 @@ static void random_against_model(void **)
 	memset(model, 0, sizeof(model));
 	init(&s, &ept_format, LEAF_2M);
 	for (unsigned round = 0; round < 3000; round++) {
-		unsigned first = (unsigned)rand() % PAGES, n = 1 + (unsigned)rand() % (round % 3 ? 20 : PAGES);
+		unsigned first = (unsigned)rand() % PAGES,
+			 n = 1 + (unsigned)rand() % (round % 3 ? 20 : PAGES);
 		u64 to = GIB(1) + (u64)(rand() % 4) * KIB(4);
 		bool clash = false;
 
@@ -341,8 +369,9 @@ static void random_against_model(void **)
 		for (unsigned i = first; i < first + n; i++)
 			clash = clash || model[i];
 		if (!clash) {
-			assert_int_equal(stage2_map(&s, first * PAGE_SIZE, to + first * PAGE_SIZE, n * PAGE_SIZE, STAGE2_RWX,
-						    MEMTYPE_WB), 0);
+			assert_int_equal(stage2_map(&s, first * PAGE_SIZE, to + first * PAGE_SIZE,
+						    n * PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB),
+					 0);
 			for (unsigned i = first; i < first + n; i++)
 				model[i] = to + i * PAGE_SIZE;
 		} else {
@@ -364,13 +393,18 @@ static void random_against_model(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(leaf_bits, setup),          cmocka_unit_test_setup(round_trip, setup),
-		cmocka_unit_test_setup(largest_leaves, setup),     cmocka_unit_test_setup(congruence_decides, setup),
-		cmocka_unit_test_setup(large_bars, setup),         cmocka_unit_test_setup(found, setup),
+		cmocka_unit_test_setup(leaf_bits, setup),
+		cmocka_unit_test_setup(round_trip, setup),
+		cmocka_unit_test_setup(largest_leaves, setup),
+		cmocka_unit_test_setup(congruence_decides, setup),
+		cmocka_unit_test_setup(large_bars, setup),
+		cmocka_unit_test_setup(found, setup),
 		cmocka_unit_test_setup(written_back, setup),
-		cmocka_unit_test_setup(bad_ranges, setup),         cmocka_unit_test_setup(unmap_splits, setup),
+		cmocka_unit_test_setup(bad_ranges, setup),
+		cmocka_unit_test_setup(unmap_splits, setup),
 		cmocka_unit_test_setup(small_exec, setup),
-		cmocka_unit_test_setup(out_of_memory, setup),      cmocka_unit_test_setup(random_against_model, setup),
+		cmocka_unit_test_setup(out_of_memory, setup),
+		cmocka_unit_test_setup(random_against_model, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

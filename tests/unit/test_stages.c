@@ -72,7 +72,8 @@ static void tell(struct vm *)
 /* In the wrong order: the compiler keeps none of its own. */
 static const struct vm_abandon last_step = { .at = ABANDON_CPUS, .abandon = give_up };
 static const struct vm_abandon first_step = { .at = ABANDON_DEBUGGER, .abandon = tell };
-static const struct vm_abandon *const steps[] __used __section("vm_abandons") = { &last_step, &first_step };
+static const struct vm_abandon *const steps[] __used
+__section("vm_abandons") = { &last_step, &first_step };
 
 static int image(struct vm *)
 {
@@ -85,7 +86,9 @@ static void keep(struct vm *)
 }
 
 static const struct vm_stage image_stage = { .at = STAGE_IMAGE, .create = image };
-static const struct vm_stage place_stage = { .at = STAGE_PLACE, .create = place, .destroy = unplace };
+static const struct vm_stage place_stage = { .at = STAGE_PLACE,
+					     .create = place,
+					     .destroy = unplace };
 static void settle(struct vm *v)
 {
 	assert_ptr_equal(v, &vm);
@@ -94,9 +97,14 @@ static void settle(struct vm *v)
 
 static const struct vm_stage keep_stage = { .at = STAGE_KEEP, .destroy = keep };
 VM_ON_PAUSE(settle);
-static const struct vm_stage tables_stage = { .at = STAGE_TABLES, .create = tables, .destroy = no_tables };
+static const struct vm_stage tables_stage = { .at = STAGE_TABLES,
+					      .create = tables,
+					      .destroy = no_tables };
 static const struct vm_stage *const entries[] __used __section("vm_stages") = {
-	&image_stage, &tables_stage, &place_stage, &keep_stage,
+	&image_stage,
+	&tables_stage,
+	&place_stage,
+	&keep_stage,
 };
 
 static struct vcpu vcpu = { .vm = &vm };
@@ -126,13 +134,19 @@ static bool second_look(struct vcpu *)
 	return false;
 }
 
-static const struct vcpu_stage late_stage = { .at = VCPU_TELEMETRY, .on = { [VCPU_STARTS] = late, [VCPU_STOPS] = late } };
-static const struct vcpu_stage early_stage = { .at = VCPU_RDT, .on = { [VCPU_ENTERS] = early, [VCPU_STARTS] = early } };
-static const struct vcpu_look second = { .at = LOOK_VIRTUAL, .look = second_look, .while_paused = true };
+static const struct vcpu_stage late_stage = { .at = VCPU_TELEMETRY,
+					      .on = { [VCPU_STARTS] = late, [VCPU_STOPS] = late } };
+static const struct vcpu_stage early_stage = {
+	.at = VCPU_RDT, .on = { [VCPU_ENTERS] = early, [VCPU_STARTS] = early }
+};
+static const struct vcpu_look second = { .at = LOOK_VIRTUAL,
+					 .look = second_look,
+					 .while_paused = true };
 static const struct vcpu_look first = { .at = LOOK_LOST, .look = first_look };
 static const struct vcpu_look *const looks[] __used __section("vcpu_looks") = { &second, &first };
 static const struct vcpu_stage *const vcpu_entries[] __used __section("vcpu_stages") = {
-	&late_stage, &early_stage,
+	&late_stage,
+	&early_stage,
 };
 
 static void test_events(void **)
@@ -193,12 +207,9 @@ static void test_abandoned(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life),
-		cmocka_unit_test(test_fails),
-		cmocka_unit_test(test_abandoned),
-		cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_events),
-		cmocka_unit_test(test_looks),
+		cmocka_unit_test(test_life),      cmocka_unit_test(test_fails),
+		cmocka_unit_test(test_abandoned), cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_events),    cmocka_unit_test(test_looks),
 	};
 
 	looks_sort();

@@ -11,7 +11,7 @@
 #include "vmm/start_functions.c"
 
 static struct vm_config config;
-static bool on;          /* are all that the VM wants */
+static bool on; /* are all that the VM wants */
 static unsigned started; /* how often */
 
 struct spinlock monitor_lock;
@@ -216,10 +216,13 @@ static void test_lacks_memory(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_waits, reset), cmocka_unit_test_setup(test_resetting, reset),
-		cmocka_unit_test_setup(test_gone, reset), cmocka_unit_test_setup(test_flood, reset),
+		cmocka_unit_test_setup(test_waits, reset),
+		cmocka_unit_test_setup(test_resetting, reset),
+		cmocka_unit_test_setup(test_gone, reset),
+		cmocka_unit_test_setup(test_flood, reset),
 		cmocka_unit_test_setup(test_fails_too_often, reset),
-		cmocka_unit_test_setup(test_back, reset), cmocka_unit_test_setup(test_lacks_memory, reset),
+		cmocka_unit_test_setup(test_back, reset),
+		cmocka_unit_test_setup(test_lacks_memory, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

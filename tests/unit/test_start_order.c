@@ -22,20 +22,52 @@ const struct monitor_witness *monitor_witness;
 extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_services[])(void);
 static const struct hvm_ops ops;
 const struct hvm_ops *hvm = &ops;
-static struct vm_config config[4] = { { .name = "a" }, { .name = "b" }, { .name = "c" }, { .name = "d" } };
+static struct vm_config config[4] = {
+	{ .name = "a" }, { .name = "b" }, { .name = "c" }, { .name = "d" }
+};
 static unsigned held, started[8], nr_started;
 
-bool place_owner(unsigned, char *) { return false; }
-bool monitor_has_functions(struct slot *) { return true; }
-const char *vm_end_name(enum vm_end) { return "poweroff"; }
-bool restart_pace_forget(struct slot *) { return false; }
-bool vm_end(struct vm *, enum vm_end) { return false; }
+bool place_owner(unsigned, char *)
+{
+	return false;
+}
+bool monitor_has_functions(struct slot *)
+{
+	return true;
+}
+const char *vm_end_name(enum vm_end)
+{
+	return "poweroff";
+}
+bool restart_pace_forget(struct slot *)
+{
+	return false;
+}
+bool vm_end(struct vm *, enum vm_end)
+{
+	return false;
+}
 void vm_stop_again(struct slot *, bool (*)(struct host_work *)) { }
-void monitor_sum_up(char text[MONITOR_SUM]) { text[0] = 0; }
-void monitor_get_running(void) { held++; }
-void monitor_put_running(void) { held--; }
-bool output_log_last(unsigned, unsigned, void (*)(const char *)) { return false; }
-bool host_log_last(unsigned, unsigned, void (*)(const char *)) { return false; }
+void monitor_sum_up(char text[MONITOR_SUM])
+{
+	text[0] = 0;
+}
+void monitor_get_running(void)
+{
+	held++;
+}
+void monitor_put_running(void)
+{
+	held--;
+}
+bool output_log_last(unsigned, unsigned, void (*)(const char *))
+{
+	return false;
+}
+bool host_log_last(unsigned, unsigned, void (*)(const char *))
+{
+	return false;
+}
 
 void monitor_start_slot(struct slot *s)
 {
@@ -56,7 +88,8 @@ static int begin(void **)
 		outcome_forget(&monitor_slots[i]);
 	}
 	monitor_busy = nr_started = held = 0;
-	for (void (*const *service)(void) = __start_monitor_services; service < __stop_monitor_services; service++)
+	for (void (*const *service)(void) = __start_monitor_services;
+	     service < __stop_monitor_services; service++)
 		(*service)();
 	return 0;
 }
@@ -126,7 +159,8 @@ static void test_no_cpu(void **)
 	monitor_busy = 1;
 	assert_int_equal(monitor_vm_start(2), 0);
 	monitor_not_busy();
-	assert_true(!monitor_slots[2].order && !monitor_slots[2].queued && monitor_slots[2].state == OVER && !held);
+	assert_true(!monitor_slots[2].order && !monitor_slots[2].queued &&
+		    monitor_slots[2].state == OVER && !held);
 	outcome_of(&monitor_slots[2], &o);
 	assert_string_equal(o.why, "no CPU is free");
 }
@@ -134,7 +168,8 @@ static void test_no_cpu(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_two_at_once, begin), cmocka_unit_test_setup(test_queue, begin),
+		cmocka_unit_test_setup(test_two_at_once, begin),
+		cmocka_unit_test_setup(test_queue, begin),
 		cmocka_unit_test_setup(test_no_cpu, begin),
 	};
 

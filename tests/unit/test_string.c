@@ -23,7 +23,8 @@ static void test_memcpy(void **)
 		fill(dst, sizeof(dst), 99);
 		assert_ptr_equal(lwk_memcpy(dst + 3, src + 5, n), dst + 3);
 		for (size_t i = 0; i < sizeof(dst); i++)
-			assert_int_equal(dst[i], i >= 3 && i < 3 + n ? src[i + 2] : (u8)(99 + i * 7));
+			assert_int_equal(dst[i],
+					 i >= 3 && i < 3 + n ? src[i + 2] : (u8)(99 + i * 7));
 	}
 }
 
@@ -39,7 +40,9 @@ static void test_memmove(void **)
 				fill(buf, sizeof(buf), 5);
 				assert_ptr_equal(lwk_memmove(buf + to, buf + from, n), buf + to);
 				for (size_t i = 0; i < sizeof(buf); i++)
-					assert_int_equal(buf[i], i >= to && i < to + n ? before[i - to + from] : before[i]);
+					assert_int_equal(buf[i], i >= to && i < to + n
+									 ? before[i - to + from]
+									 : before[i]);
 			}
 		}
 	}
@@ -101,8 +104,9 @@ static void test_strchr(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memcpy),  cmocka_unit_test(test_memmove), cmocka_unit_test(test_memset),
-		cmocka_unit_test(test_memcmp),  cmocka_unit_test(test_lengths), cmocka_unit_test(test_compare),
+		cmocka_unit_test(test_memcpy),  cmocka_unit_test(test_memmove),
+		cmocka_unit_test(test_memset),  cmocka_unit_test(test_memcmp),
+		cmocka_unit_test(test_lengths), cmocka_unit_test(test_compare),
 		cmocka_unit_test(test_strchr),
 	};
 

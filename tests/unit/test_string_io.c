@@ -101,16 +101,30 @@ static const struct hvm_ops ops = { .get = get };
 const struct hvm_ops *hvm = &ops;
 
 /* Nobody calls these. */
-void emulate_retire(struct vcpu *) { fail(); }
-void emulate_skip_slowly(struct vcpu *, u64) { fail(); }
-void emulate_skip_unknown(struct vcpu *) { fail(); }
-void emulate_watch_armed(struct vcpu *, u64, unsigned, unsigned) { fail(); }
+void emulate_retire(struct vcpu *)
+{
+	fail();
+}
+void emulate_skip_slowly(struct vcpu *, u64)
+{
+	fail();
+}
+void emulate_skip_unknown(struct vcpu *)
+{
+	fail();
+}
+void emulate_watch_armed(struct vcpu *, u64, unsigned, unsigned)
+{
+	fail();
+}
 
 static void begin(const char *bytes)
 {
 	there = bytes;
-	vcpu.regs = (struct guest_regs){ .rip = RIP, .gpr = { [GPR_RCX] = 3, [GPR_RDX] = PORT, [GPR_RSI] = 0x2000,
-							     [GPR_RDI] = 0x3000 } };
+	vcpu.regs = (struct guest_regs){
+		.rip = RIP,
+		.gpr = { [GPR_RCX] = 3, [GPR_RDX] = PORT, [GPR_RSI] = 0x2000, [GPR_RDI] = 0x3000 }
+	};
 	reads = writes = agains = given_up = 0;
 	tries = 1;
 	memory = 0x1122334455667788;
@@ -121,8 +135,9 @@ static const struct {
 	unsigned size;
 	bool in;
 } strings[] = {
-	{ "\x6c", 1, true }, { "\x66\x6d", 2, true }, { "\x6d", 4, true }, { "\x48\x6d", 4, true },
-	{ "\x6e", 1, false }, { "\x66\x6f", 2, false }, { "\x6f", 4, false }, { "\x48\x6f", 4, false },
+	{ "\x6c", 1, true },     { "\x66\x6d", 2, true },  { "\x6d", 4, true },
+	{ "\x48\x6d", 4, true }, { "\x6e", 1, false },     { "\x66\x6f", 2, false },
+	{ "\x6f", 4, false },    { "\x48\x6f", 4, false },
 };
 
 /* Each exit with each instruction: that of the exit is done, any other runs in the guest. */
@@ -131,19 +146,24 @@ static void test_pairs(void **)
 	for (unsigned n = 0; n < 6; n++)
 		for (unsigned i = 0; i < ARRAY_SIZE(strings); i++) {
 			const unsigned size = 1u << n % 3;
-			const bool in = n < 3, same = size == strings[i].size && in == strings[i].in;
-			const struct vmexit exit = { .reason = VMEXIT_IO,
-						     .io = { .port = PORT, .size = (u8)size, .in = in, .string = true } };
+			const bool in = n < 3,
+				   same = size == strings[i].size && in == strings[i].in;
+			const struct vmexit exit = {
+				.reason = VMEXIT_IO,
+				.io = { .port = PORT, .size = (u8)size, .in = in, .string = true }
+			};
 
 			begin(strings[i].bytes);
 			emulate_io(&vcpu, &exit);
 			assert_int_equal(reads, same && in);
 			assert_int_equal(writes, same && !in);
 			assert_int_equal(agains, !same);
-			assert_int_equal(vcpu.regs.rip, RIP + (same ? strlen(strings[i].bytes) : 0));
+			assert_int_equal(vcpu.regs.rip,
+					 RIP + (same ? strlen(strings[i].bytes) : 0));
 			assert_int_equal(vcpu.regs.gpr[GPR_RDI], 0x3000 + (same && in ? size : 0));
 			assert_int_equal(vcpu.regs.gpr[GPR_RSI], 0x2000 + (same && !in ? size : 0));
-			assert_int_equal(memory, same && in ? insn_truncate(0xaabbccdd, size) : 0x1122334455667788);
+			assert_int_equal(memory, same && in ? insn_truncate(0xaabbccdd, size)
+							    : 0x1122334455667788);
 			assert_int_equal(given_up, 0);
 		}
 }
@@ -151,11 +171,14 @@ static void test_pairs(void **)
 /* With REP it is as many of the same port, which the CPU allows each. What is no string instruction is none of the exit's. */
 static void test_others(void **)
 {
-	const struct vmexit exit = { .reason = VMEXIT_IO, .io = { .port = PORT, .size = 1, .in = true, .string = true } };
+	const struct vmexit exit = {
+		.reason = VMEXIT_IO, .io = { .port = PORT, .size = 1, .in = true, .string = true }
+	};
 
 	begin("\xf3\x6c");
 	emulate_io(&vcpu, &exit);
-	assert_true(reads == 3 && !agains && vcpu.regs.gpr[GPR_RCX] == 0 && vcpu.regs.rip == RIP + 2);
+	assert_true(reads == 3 && !agains && vcpu.regs.gpr[GPR_RCX] == 0 &&
+		    vcpu.regs.rip == RIP + 2);
 	begin("\xa4");
 	emulate_io(&vcpu, &exit);
 	assert_true(!reads && agains == 1 && !given_up && vcpu.regs.rip == RIP);

@@ -10,9 +10,7 @@
 
 static u32 features;
 
-void svm_vmsave(u64)
-{
-}
+void svm_vmsave(u64) { }
 
 static struct cpuid_regs cpuid_of(u32 leaf, u32)
 {
@@ -30,7 +28,8 @@ static char told[256]; /* what is not there, by name */
 static void note(const struct hvm_feature *f)
 {
 	if (!f->there)
-		snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s: %s;", f->name, f->where);
+		snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s: %s;", f->name,
+			 f->where);
 }
 
 static void test_features(void **)
@@ -71,7 +70,8 @@ static void test_vm_cr(void **)
 		told[0] = '\0';
 		assert_int_equal(svm_probe(&caps, note), value & BIT(4) ? -EPERM : 0);
 		assert_int_equal(strstr(told, "leave of the firmware") != NULL, !!(value & BIT(4)));
-		assert_int_equal(strstr(told, "locked by bit 3") != NULL, (value & (BIT(4) | BIT(3))) == (BIT(4) | BIT(3)));
+		assert_int_equal(strstr(told, "locked by bit 3") != NULL,
+				 (value & (BIT(4) | BIT(3))) == (BIT(4) | BIT(3)));
 	}
 	host_pages_free(cpus, 1);
 	cpus = NULL;
@@ -104,7 +104,9 @@ static void test_not_on(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_features), cmocka_unit_test(test_vm_cr), cmocka_unit_test(test_not_on),
+		cmocka_unit_test(test_features),
+		cmocka_unit_test(test_vm_cr),
+		cmocka_unit_test(test_not_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

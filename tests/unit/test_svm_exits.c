@@ -153,9 +153,11 @@ static void test_registers(void **)
 {
 	for (unsigned n = 0; n < 16; n++) {
 		leave(n, 0, 0);
-		assert_true(out.reason == VMEXIT_CR && out.cr.cr == n && !out.cr.write && !out.cr.decoded);
+		assert_true(out.reason == VMEXIT_CR && out.cr.cr == n && !out.cr.write &&
+			    !out.cr.decoded);
 		leave(0x10 + n, 0, 0);
-		assert_true(out.reason == VMEXIT_CR && out.cr.cr == n && out.cr.write && !out.cr.decoded);
+		assert_true(out.reason == VMEXIT_CR && out.cr.cr == n && out.cr.write &&
+			    !out.cr.decoded);
 		leave(0x20 + n, 0, 0);
 		assert_int_equal(out.reason, VMEXIT_DR);
 		leave(0x30 + n, 0, 0);
@@ -173,10 +175,12 @@ static void test_decode_assists(void **)
 	for (unsigned gpr = 0; gpr < 16; gpr++) {
 		svm_features.decode_assists = true;
 		leave(0x14, 1ull << 63 | gpr, 0);
-		assert_true(out.reason == VMEXIT_CR && out.cr.decoded && out.cr.kind == CR_MOV && out.cr.write);
+		assert_true(out.reason == VMEXIT_CR && out.cr.decoded && out.cr.kind == CR_MOV &&
+			    out.cr.write);
 		assert_true(out.cr.cr == 4 && out.cr.gpr == gpr);
 		leave(0x08, 1ull << 63 | gpr, 0);
-		assert_true(out.cr.decoded && out.cr.kind == CR_MOV && !out.cr.write && out.cr.cr == 8 && out.cr.gpr == gpr);
+		assert_true(out.cr.decoded && out.cr.kind == CR_MOV && !out.cr.write &&
+			    out.cr.cr == 8 && out.cr.gpr == gpr);
 		leave(0x10, gpr, 0);
 		assert_true(out.reason == VMEXIT_CR && !out.cr.decoded);
 		/* Where CPUID does not promise it the field says nothing. */
@@ -193,11 +197,14 @@ static void test_io(void **)
 	leave(0x7b, 0x0cfc0000 | 1 << 6, 0x8000);
 	assert_int_equal(out.reason, VMEXIT_IO);
 	assert_int_equal(out.insn_len, 2);
-	assert_true(out.io.port == 0xcfc && out.io.size == 4 && !out.io.in && !out.io.string && !out.io.rep);
+	assert_true(out.io.port == 0xcfc && out.io.size == 4 && !out.io.in && !out.io.string &&
+		    !out.io.rep);
 	leave(0x7b, 0x00710000 | 1 << 4 | 1, 0x8000);
-	assert_true(out.io.port == 0x71 && out.io.size == 1 && out.io.in && !out.io.string && !out.io.rep);
+	assert_true(out.io.port == 0x71 && out.io.size == 1 && out.io.in && !out.io.string &&
+		    !out.io.rep);
 	leave(0x7b, 0x01f00000 | 1 << 5 | 1 << 2 | 1, 0x8000);
-	assert_true(out.io.port == 0x1f0 && out.io.size == 2 && out.io.in && out.io.string && !out.io.rep);
+	assert_true(out.io.port == 0x1f0 && out.io.size == 2 && out.io.in && out.io.string &&
+		    !out.io.rep);
 	leave(0x7b, 0x01f00000 | 1 << 5 | 1 << 3 | 1 << 2, 0x8000);
 	assert_true(out.io.size == 2 && !out.io.in && out.io.string && out.io.rep);
 }
@@ -220,7 +227,8 @@ static void test_nested_fault(void **)
 /* Vectors with an error code by table 8-1 of vol. 2; #PF's address comes in EXITINFO2. No machine check: that is the host's. */
 static void test_exceptions(void **)
 {
-	static const u32 with_error = 1u << 8 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 17 | 1u << 21;
+	static const u32 with_error = 1u << 8 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 |
+				      1u << 14 | 1u << 17 | 1u << 21;
 
 	for (unsigned v = 0; v < 32; v++) {
 		bool error = with_error >> v & 1;
@@ -235,7 +243,8 @@ static void test_exceptions(void **)
 		assert_int_equal(out.exception.qualification, v == 14 ? 0xfeedf00d0000ull : 0);
 	}
 	leave(0x75, 0, 0);
-	assert_true(out.reason == VMEXIT_EXCEPTION && out.exception.vector == 3 && !out.exception.has_error);
+	assert_true(out.reason == VMEXIT_EXCEPTION && out.exception.vector == 3 &&
+		    !out.exception.has_error);
 }
 
 static void guest_moves(void)
@@ -303,7 +312,9 @@ static void test_kicked(void **)
 /* EVENTINJ (15.20): vector, type in bits 10:8, error code valid, valid, error code. */
 static void test_injection(void **)
 {
-	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 13, .has_error = true, .error = 0x1234 };
+	vcpu.event = (struct hvm_event){
+		.type = HVM_EVENT_EXCEPTION, .vector = 13, .has_error = true, .error = 0x1234
+	};
 	leave(0x78, 0, 0);
 	assert_int_equal(at_entry.event_inj, 0x1234ull << 32 | 0x80000b0d);
 	assert_int_equal(vmcb.event_inj, 0);
@@ -330,7 +341,8 @@ static void test_interrupt_as_event(void **)
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0xd1 };
 	vmcb.exit_int_info = 0x800000d1;
 	leave(0x400, 0, 0);
-	assert_true(at_entry.event_inj == 0x800000d1 && !(at_entry.v_intr & 1 << 8) && !svm.posted && !vmcb.event_inj);
+	assert_true(at_entry.event_inj == 0x800000d1 && !(at_entry.v_intr & 1 << 8) &&
+		    !svm.posted && !vmcb.event_inj);
 	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0xd1);
 }
 
@@ -424,7 +436,8 @@ static void test_nmi_window(void **)
 /* The guest's frame of what is delivered while a step was wanted has its own TF; the handler's IRET exits. */
 static void test_step_and_delivery(void **state)
 {
-	static const enum hvm_event_type types[] = { HVM_EVENT_EXCEPTION, HVM_EVENT_INTR, HVM_EVENT_NMI };
+	static const enum hvm_event_type types[] = { HVM_EVENT_EXCEPTION, HVM_EVENT_INTR,
+						     HVM_EVENT_NMI };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(types); i++) {
 		setup(state);
@@ -463,16 +476,24 @@ static void test_clean(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_codes, setup), cmocka_unit_test_setup(test_registers, setup),
+		cmocka_unit_test_setup(test_codes, setup),
+		cmocka_unit_test_setup(test_registers, setup),
 		cmocka_unit_test_setup(test_decode_assists, setup),
-		cmocka_unit_test_setup(test_io, setup), cmocka_unit_test_setup(test_nested_fault, setup),
+		cmocka_unit_test_setup(test_io, setup),
+		cmocka_unit_test_setup(test_nested_fault, setup),
 		cmocka_unit_test_setup(test_machine_check, setup),
-		cmocka_unit_test_setup(test_exceptions, setup), cmocka_unit_test_setup(test_registers_both_ways, setup),
-		cmocka_unit_test_setup(test_kicked, setup), cmocka_unit_test_setup(test_injection, setup),
-		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_dealt_with, setup),
-		cmocka_unit_test_setup(test_interrupt_as_event, setup), cmocka_unit_test_setup(test_flush_asked_by_device, setup),
-		cmocka_unit_test_setup(test_nmi_window, setup), cmocka_unit_test_setup(test_bus_lock, setup),
-		cmocka_unit_test_setup(test_step_and_delivery, setup), cmocka_unit_test_setup(test_interrupt_window, setup),
+		cmocka_unit_test_setup(test_exceptions, setup),
+		cmocka_unit_test_setup(test_registers_both_ways, setup),
+		cmocka_unit_test_setup(test_kicked, setup),
+		cmocka_unit_test_setup(test_injection, setup),
+		cmocka_unit_test_setup(test_cut_delivery, setup),
+		cmocka_unit_test_setup(test_dealt_with, setup),
+		cmocka_unit_test_setup(test_interrupt_as_event, setup),
+		cmocka_unit_test_setup(test_flush_asked_by_device, setup),
+		cmocka_unit_test_setup(test_nmi_window, setup),
+		cmocka_unit_test_setup(test_bus_lock, setup),
+		cmocka_unit_test_setup(test_step_and_delivery, setup),
+		cmocka_unit_test_setup(test_interrupt_window, setup),
 		cmocka_unit_test_setup(test_clean, setup),
 	};
 

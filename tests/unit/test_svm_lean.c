@@ -43,7 +43,9 @@ static int setup(void **)
 	vmcb.cr4 = 0x60;
 	vmcb.efer = 0x1d01;
 	vmcb.cs.attr = 0xa9b;
-	vcpu.fetched.context = (struct hvm_context){ .cr0 = 0xc0000011, .cr3 = 0x7000, .cr4 = 0x20, .efer = 0xd01 };
+	vcpu.fetched.context = (struct hvm_context){
+		.cr0 = 0xc0000011, .cr3 = 0x7000, .cr4 = 0x20, .efer = 0xd01
+	};
 	peeked = 0;
 	flushes = false;
 	return 0;
@@ -82,8 +84,8 @@ static void does(u32 code, u64 info, enum vmexit_reason reason)
 	assert_int_equal(leave(code, info), SVM_AGAIN);
 	assert_int_equal(vmcb.rip, 0xffffffff81000002ull);
 	assert_int_equal(vcpu.stats.exit[reason].count, 1);
-	assert_true(vcpu.stats.next == 2 && vcpu.stats.last[1].rip == 0xffffffff81000000ull && vcpu.stats.last[1].code == code &&
-		    vcpu.stats.last[1].reason == reason);
+	assert_true(vcpu.stats.next == 2 && vcpu.stats.last[1].rip == 0xffffffff81000000ull &&
+		    vcpu.stats.last[1].code == code && vcpu.stats.last[1].reason == reason);
 	assert_int_equal(vcpu.retries, 0);
 	/* What devices did is not known to have left the rest alone; bits 3 and 9 are never clean. */
 	assert_int_equal(vmcb.clean, hosted ? 0 : 0x1f7);
@@ -94,8 +96,8 @@ static void test_cpuid(void **)
 	vmcb.rax = 0x5555555500000002ull;
 	does(0x72, 0, VMEXIT_CPUID);
 	assert_false(hosted);
-	assert_true(vmcb.rax == 0xaaaaaaaa && vcpu.regs.gpr[GPR_RBX] == 0xbbbbbbbb && vcpu.regs.gpr[GPR_RCX] == 0xcccccccc &&
-		    vcpu.regs.gpr[GPR_RDX] == 0xdddddddd);
+	assert_true(vmcb.rax == 0xaaaaaaaa && vcpu.regs.gpr[GPR_RBX] == 0xbbbbbbbb &&
+		    vcpu.regs.gpr[GPR_RCX] == 0xcccccccc && vcpu.regs.gpr[GPR_RDX] == 0xdddddddd);
 }
 
 static void test_cpuid_not(void **)
@@ -159,7 +161,8 @@ static void not_taken(void)
 /* What makes more of a step over an instruction than a new RIP. */
 static void test_steps(void **state)
 {
-	static void (*const more[])(void) = { tf, rf, shadow, wraps, no_length, too_long, timed, stepping, not_taken };
+	static void (*const more[])(void) = { tf,       rf,    shadow,   wraps,    no_length,
+					      too_long, timed, stepping, not_taken };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(more); i++) {
 		setup(state);
@@ -342,8 +345,9 @@ static void code32(void)
 /* Exit 400h: the access that EXITINFO1 and 2 tell of (15.25.6); RF covers one instruction. */
 static void test_mmio(void **state)
 {
-	static void (*const more[])(void) = { tf, shadow, wraps, timed, stepping, not_taken, cut, breakpoint, cr0, cr3,
-					      cr4, efer, not_long, user, code32 };
+	static void (*const more[])(void) = { tf,        shadow, wraps,      timed, stepping,
+					      not_taken, cut,    breakpoint, cr0,   cr3,
+					      cr4,       efer,   not_long,   user,  code32 };
 
 	vmcb.rflags = 0x10246;
 	vmcb.exit_info2 = 0xfee000b0;
@@ -390,11 +394,16 @@ static void test_others(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_cpuid, setup), cmocka_unit_test_setup(test_cpuid_not, setup),
-		cmocka_unit_test_setup(test_steps, setup), cmocka_unit_test_setup(test_peek, setup),
-		cmocka_unit_test_setup(test_settled, setup), cmocka_unit_test_setup(test_flush, setup),
-		cmocka_unit_test_setup(test_msr, setup), cmocka_unit_test_setup(test_port, setup),
-		cmocka_unit_test_setup(test_hypercall, setup), cmocka_unit_test_setup(test_mmio, setup),
+		cmocka_unit_test_setup(test_cpuid, setup),
+		cmocka_unit_test_setup(test_cpuid_not, setup),
+		cmocka_unit_test_setup(test_steps, setup),
+		cmocka_unit_test_setup(test_peek, setup),
+		cmocka_unit_test_setup(test_settled, setup),
+		cmocka_unit_test_setup(test_flush, setup),
+		cmocka_unit_test_setup(test_msr, setup),
+		cmocka_unit_test_setup(test_port, setup),
+		cmocka_unit_test_setup(test_hypercall, setup),
+		cmocka_unit_test_setup(test_mmio, setup),
 		cmocka_unit_test_setup(test_others, setup),
 	};
 

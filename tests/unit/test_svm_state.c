@@ -19,8 +19,13 @@ struct svm_features svm_features = { .nr_asids = 8, .nrips = true };
 struct cpu_features cpu_features;
 
 static const struct hvm_ops ops = {
-	.vcpu_reset = svm_vcpu_reset, .get = svm_get, .set = svm_set, .get_segment = svm_get_segment,
-	.set_segment = svm_set_segment, .get_desc_table = svm_get_desc_table, .set_desc_table = svm_set_desc_table,
+	.vcpu_reset = svm_vcpu_reset,
+	.get = svm_get,
+	.set = svm_set,
+	.get_segment = svm_get_segment,
+	.set_segment = svm_set_segment,
+	.get_desc_table = svm_get_desc_table,
+	.set_desc_table = svm_set_desc_table,
 };
 const struct hvm_ops *hvm = &ops;
 
@@ -80,8 +85,9 @@ static void test_controls(void **)
 	assert_int_equal(field_of(0x002, 2), 1 << 0 | 1 << 4 | 1 << 8);
 	assert_int_equal(field_of(0x008, 4), 1 << 1 | 1 << 17 | 1 << 18);
 	/* INTR, NMI, INIT, RDPMC, CPUID, INVD, HLT, INVLPGA, IOIO_PROT, MSR_PROT, shutdown. */
-	assert_int_equal(field_of(0x00c, 4), 1u << 0 | 1u << 1 | 1u << 3 | 1u << 15 | 1u << 18 | 1u << 22 | 1u << 24 |
-						     1u << 26 | 1u << 27 | 1u << 28 | 1u << 31);
+	assert_int_equal(field_of(0x00c, 4), 1u << 0 | 1u << 1 | 1u << 3 | 1u << 15 | 1u << 18 |
+						     1u << 22 | 1u << 24 | 1u << 26 | 1u << 27 |
+						     1u << 28 | 1u << 31);
 	/* VMRUN to SKINIT, WBINVD, MONITOR, MWAIT, XSETBV, RDPRU. */
 	assert_int_equal(field_of(0x010, 4), 0x7f | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 13 | 1 << 14);
 	/* V_INTR_MASKING: IF of the guest does not hold the host's interrupts off. */
@@ -169,11 +175,18 @@ static void test_counters(void **)
 
 static void test_registers(void **)
 {
-	static const struct { enum hvm_reg reg; unsigned offset; } fields[] = {
-		{ HVM_CR3, 0x550 }, { HVM_DR7, 0x560 }, { HVM_DR6, 0x568 }, { HVM_STAR, 0x600 }, { HVM_LSTAR, 0x608 },
-		{ HVM_CSTAR, 0x610 }, { HVM_SFMASK, 0x618 }, { HVM_KERNEL_GS_BASE, 0x620 }, { HVM_SYSENTER_CS, 0x628 },
-		{ HVM_SYSENTER_ESP, 0x630 }, { HVM_SYSENTER_EIP, 0x638 }, { HVM_CR2, 0x640 }, { HVM_PAT, 0x668 },
-		{ HVM_FS_BASE, 0x448 }, { HVM_GS_BASE, 0x458 },
+	static const struct {
+		enum hvm_reg reg;
+		unsigned offset;
+	} fields[] = {
+		{ HVM_CR3, 0x550 },          { HVM_DR7, 0x560 },
+		{ HVM_DR6, 0x568 },          { HVM_STAR, 0x600 },
+		{ HVM_LSTAR, 0x608 },        { HVM_CSTAR, 0x610 },
+		{ HVM_SFMASK, 0x618 },       { HVM_KERNEL_GS_BASE, 0x620 },
+		{ HVM_SYSENTER_CS, 0x628 },  { HVM_SYSENTER_ESP, 0x630 },
+		{ HVM_SYSENTER_EIP, 0x638 }, { HVM_CR2, 0x640 },
+		{ HVM_PAT, 0x668 },          { HVM_FS_BASE, 0x448 },
+		{ HVM_GS_BASE, 0x458 },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(fields); i++) {
@@ -219,11 +232,14 @@ static void test_shadowed(void **)
 /* Selector, attributes (VMX' bits 15:12 as 11:8), limit, base; SS has the privilege level. */
 static void test_segments(void **)
 {
-	static const unsigned offset[SEG_COUNT] = { 0x400, 0x410, 0x420, 0x430, 0x440, 0x450, 0x470, 0x490 };
+	static const unsigned offset[SEG_COUNT] = { 0x400, 0x410, 0x420, 0x430,
+						    0x440, 0x450, 0x470, 0x490 };
 	struct segment s;
 
 	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
-		const struct segment in = { .selector = (u16)(0x10 + 8 * seg), .attr = 0xa0f3, .limit = 0xfffff000u + seg,
+		const struct segment in = { .selector = (u16)(0x10 + 8 * seg),
+					    .attr = 0xa0f3,
+					    .limit = 0xfffff000u + seg,
 					    .base = 0xffff888000000000ull + seg };
 
 		svm_set_segment(&vcpu, seg, &in);
@@ -232,7 +248,8 @@ static void test_segments(void **)
 		assert_int_equal(field_of(offset[seg] + 4, 4), in.limit);
 		assert_int_equal(field_of(offset[seg] + 8, 8), in.base);
 		svm_get_segment(&vcpu, seg, &s);
-		assert_true(s.selector == in.selector && s.attr == in.attr && s.limit == in.limit && s.base == in.base);
+		assert_true(s.selector == in.selector && s.attr == in.attr && s.limit == in.limit &&
+			    s.base == in.base);
 	}
 	assert_int_equal(field_of(0x4cb, 1), 3);
 	s.attr = 0x10000; /* unusable */

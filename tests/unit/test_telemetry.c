@@ -80,14 +80,18 @@ static void test_line(void **)
 	telemetry_given_back(&vcpu.stats, 0x41);
 	telemetry_count(&vcpu.stats.unknown_msrs);
 	telemetry_print(&vcpu);
-	assert_string_equal(fake_host.log, "vm0: vcpu3: exits=75 cpuid=5 io=70 injected=1 unknown-msrs=1 kicked=1000\n");
+	assert_string_equal(
+		fake_host.log,
+		"vm0: vcpu3: exits=75 cpuid=5 io=70 injected=1 unknown-msrs=1 kicked=1000\n");
 	assert_int_equal(vcpu.stats.vector[0x41], 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_once), cmocka_unit_test(test_ticks), cmocka_unit_test(test_line),
+		cmocka_unit_test(test_each_once),
+		cmocka_unit_test(test_ticks),
+		cmocka_unit_test(test_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,11 +15,11 @@
 
 #include "tests/bench/tlb_model.h"
 
-#define GIB    0x40000000ull
+#define GIB 0x40000000ull
 /* the second level's tables; the guest's are where it maps its address 0: at 1 GiB */
 #define NESTED (2 * GIB)
 #define TABLES 64
-#define DATA   0x8000000ull /* the guest's physical address of what it accesses */
+#define DATA 0x8000000ull /* the guest's physical address of what it accesses */
 
 static uint64_t memory[2][TABLES][512];
 static unsigned used[2];
@@ -48,12 +48,14 @@ static uint64_t new_table(unsigned which)
 	return (which ? NESTED : 0) + used[which]++ * 4096ull;
 }
 
-static void map(unsigned which, unsigned levels, uint64_t address, unsigned leaf, uint64_t target, uint64_t flags)
+static void map(unsigned which, unsigned levels, uint64_t address, unsigned leaf, uint64_t target,
+		uint64_t flags)
 {
 	uint64_t table = which ? NESTED : 0;
 
 	for (unsigned level = levels; --level > leaf;) {
-		uint64_t *entry = &memory[which][(table - (which ? NESTED : 0)) / 4096][address >> (12 + 9 * level) & 511];
+		uint64_t *entry = &memory[which][(table - (which ? NESTED : 0)) / 4096]
+					 [address >> (12 + 9 * level) & 511];
 
 		if (!*entry)
 			*entry = new_table(which) | 1;
@@ -123,7 +125,8 @@ static void test_one_walk(void **)
 				assert_int_equal(model.l1_misses, 1);
 				/* The first walk finds the walker's caches empty, but what it has found itself. */
 				if (host == PAGE_SIZES)
-					assert_int_equal(model.cached_references, references[guest][host]);
+					assert_int_equal(model.cached_references,
+							 references[guest][host]);
 			}
 		}
 	}
@@ -300,8 +303,9 @@ static void test_flush(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_walk),      cmocka_unit_test(test_not_mapped),    cmocka_unit_test(test_random_pages),
-		cmocka_unit_test(test_entry_covers),  cmocka_unit_test(test_walker_caches), cmocka_unit_test(test_flush),
+		cmocka_unit_test(test_one_walk),      cmocka_unit_test(test_not_mapped),
+		cmocka_unit_test(test_random_pages),  cmocka_unit_test(test_entry_covers),
+		cmocka_unit_test(test_walker_caches), cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_replacement),
 	};
 

@@ -26,15 +26,17 @@ static const char *left(const char *files)
 	memset(monitor_slots, 0, sizeof(monitor_slots));
 	for (monitor_nr_slots = 0; files[monitor_nr_slots]; monitor_nr_slots++) {
 		struct slot *s = &monitor_slots[monitor_nr_slots];
-		const char *text = files[monitor_nr_slots] == 't' ? "kernel = k\nmemory = 64M\ntrusted = yes\n" :
-								   "kernel = k\nmemory = 64M\n";
+		const char *text = files[monitor_nr_slots] == 't'
+					   ? "kernel = k\nmemory = 64M\ntrusted = yes\n"
+					   : "kernel = k\nmemory = 64M\n";
 		struct config_error err;
 
 		snprintf(s->file, sizeof(s->file), "%u.conf", monitor_nr_slots);
 		if (files[monitor_nr_slots] == 'x')
 			continue;
 		s->config = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
-		assert_int_equal(vm_config_parse(s->file, text, strlen(text), s->config, &err, NULL), 0);
+		assert_int_equal(
+			vm_config_parse(s->file, text, strlen(text), s->config, &err, NULL), 0);
 		snprintf(s->config->name, sizeof(s->config->name), "vm%u", monitor_nr_slots);
 	}
 	monitor_check_together();
@@ -64,11 +66,15 @@ static void test_alone(void **)
 static void test_beside(void **)
 {
 	assert_string_equal(left("t-"), "x-");
-	assert_string_equal(fake_host.log, "margay: 0.conf:3: trusted = yes: not beside 1.conf, which is not trusted: it could "
-					   "read that one's memory\n");
+	assert_string_equal(
+		fake_host.log,
+		"margay: 0.conf:3: trusted = yes: not beside 1.conf, which is not trusted: it could "
+		"read that one's memory\n");
 	assert_string_equal(left("-tt"), "-xx");
-	assert_non_null(strstr(fake_host.log, "margay: 1.conf:3: trusted = yes: not beside 0.conf"));
-	assert_non_null(strstr(fake_host.log, "\nmargay: 2.conf:3: trusted = yes: not beside 0.conf"));
+	assert_non_null(
+		strstr(fake_host.log, "margay: 1.conf:3: trusted = yes: not beside 0.conf"));
+	assert_non_null(
+		strstr(fake_host.log, "\nmargay: 2.conf:3: trusted = yes: not beside 0.conf"));
 }
 
 /* Two letters for each VM file: its name, in capitals where it is not understood, and the one after which it comes, or '-'. */
@@ -82,13 +88,16 @@ static void boot(const char *vms)
 		struct config_error err;
 		char text[100];
 		bool good = *vm >= 'a';
-		int n = snprintf(text, sizeof(text), "name = %c\nkernel = k\n%s", *vm | 0x20, good ? "memory = 64M\n" : "");
+		int n = snprintf(text, sizeof(text), "name = %c\nkernel = k\n%s", *vm | 0x20,
+				 good ? "memory = 64M\n" : "");
 
 		if (vm[1] != '-')
 			snprintf(text + n, sizeof(text) - (size_t)n, "after = %c\n", vm[1]);
 		snprintf(s->file, sizeof(s->file), "%u.conf", monitor_nr_slots);
 		s->config = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
-		assert_int_equal(vm_config_parse(s->file, text, strlen(text), s->config, &err, NULL), good ? 0 : -EINVAL);
+		assert_int_equal(vm_config_parse(s->file, text, strlen(text), s->config, &err,
+						 NULL),
+				 good ? 0 : -EINVAL);
 		s->state = good ? WAITING : OVER;
 	}
 	monitor_check_together();
@@ -109,7 +118,9 @@ static void test_names(void **)
 	assert_non_null(monitor_slots[1].config);
 	assert_null(monitor_slots[2].config);
 	assert_int_equal(monitor_slots[2].state, OVER);
-	assert_string_equal(fake_host.log, "margay: 2.conf:1: name = a: 0.conf has that name already: choose another\n");
+	assert_string_equal(
+		fake_host.log,
+		"margay: 2.conf:1: name = a: 0.conf has that name already: choose another\n");
 	done();
 }
 
@@ -124,11 +135,13 @@ static void test_after(void **)
 	done();
 	/* Later ones and itself are none; who was refused, or not understood, is as one that could not start. */
 	boot("abb-ccb-dc");
-	assert_string_equal(fake_host.log, "margay: 0.conf:4: after = b: no earlier VM file is of that name; the order is the boot "
-					   "loader's\n"
-					   "margay: 2.conf:4: after = c: no earlier VM file is of that name; the order is the boot "
-					   "loader's\n"
-					   "margay: 3.conf:1: name = b: 1.conf has that name already: choose another\n");
+	assert_string_equal(
+		fake_host.log,
+		"margay: 0.conf:4: after = b: no earlier VM file is of that name; the order is the boot "
+		"loader's\n"
+		"margay: 2.conf:4: after = c: no earlier VM file is of that name; the order is the boot "
+		"loader's\n"
+		"margay: 3.conf:1: name = b: 1.conf has that name already: choose another\n");
 	assert_non_null(monitor_slots[4].config);
 	assert_ptr_equal(monitor_slots[4].after, &monitor_slots[2]);
 	done();
@@ -150,8 +163,10 @@ static void test_after(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_alone), cmocka_unit_test(test_beside),
-					    cmocka_unit_test(test_names), cmocka_unit_test(test_after) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_alone),
+					    cmocka_unit_test(test_beside),
+					    cmocka_unit_test(test_names),
+					    cmocka_unit_test(test_after) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

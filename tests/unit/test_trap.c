@@ -159,9 +159,13 @@ static void test_fixups(void **)
 /* From the first instruction of an access to its last. Whether it fails the kernel says; else it goes on where it was. */
 static void test_accesses(void **)
 {
-	static const struct { const u8 *at; enum mc_place place; } table[] = {
-		{ access_begin, MC_IN_ACCESS }, { access_begin + 1, MC_IN_ACCESS }, { access_begin - 1, MC_IN_ROOT },
-		{ access_end, MC_IN_ROOT }, { access_failed, MC_IN_ROOT },
+	static const struct {
+		const u8 *at;
+		enum mc_place place;
+	} table[] = {
+		{ access_begin, MC_IN_ACCESS },   { access_begin + 1, MC_IN_ACCESS },
+		{ access_begin - 1, MC_IN_ROOT }, { access_end, MC_IN_ROOT },
+		{ access_failed, MC_IN_ROOT },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
@@ -190,9 +194,13 @@ static void test_gates(void **)
 	for (unsigned v = 0; v < 256; v++) {
 		bool device = v >= 0x30 && v < 0xf0;
 		unsigned n = device ? v - 0x30 : v >= 0xf0 ? v - 0xc0 : v;
-		const u8 *stub = v == 2 ? trap_nmi_entry : (device ? trap_device_stubs : trap_stubs) + n / 16 * 72 + n % 16 * 4;
+		const u8 *stub = v == 2 ? trap_nmi_entry
+					: (device ? trap_device_stubs : trap_stubs) + n / 16 * 72 +
+						  n % 16 * 4;
 
-		assert_int_equal((u64)idt[v].offset_high << 32 | (u64)idt[v].offset_mid << 16 | idt[v].offset_low, stub);
+		assert_int_equal((u64)idt[v].offset_high << 32 | (u64)idt[v].offset_mid << 16 |
+					 idt[v].offset_low,
+				 stub);
 		assert_true(idt[v].attr == 0x8e && idt[v].ist == 0 && idt[v].selector == SEL_CODE);
 	}
 }
@@ -229,8 +237,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_nmi, setup),
-		cmocka_unit_test_setup(test_fixups, setup), cmocka_unit_test_setup(test_accesses, setup),
-		cmocka_unit_test_setup(test_gates, setup), cmocka_unit_test_setup(test_stacks, setup),
+		cmocka_unit_test_setup(test_fixups, setup),
+		cmocka_unit_test_setup(test_accesses, setup),
+		cmocka_unit_test_setup(test_gates, setup),
+		cmocka_unit_test_setup(test_stacks, setup),
 		cmocka_unit_test_setup(test_interrupts, setup),
 	};
 

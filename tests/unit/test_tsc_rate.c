@@ -92,7 +92,8 @@ static void check(const struct machine *m, double seconds, u64 coarse_hz, double
 static void test_quantised(void **)
 {
 	/* reads of no length: what is left is the reference's tick, both ends, and the TSC's */
-	const struct machine hpet = { 3e9, HPET, 0, 0, 0, 0, 0 }, slow = { 50e6, PMTIMER24, 0, 0, 0, 0, 0 };
+	const struct machine hpet = { 3e9, HPET, 0, 0, 0, 0, 0 },
+			     slow = { 50e6, PMTIMER24, 0, 0, 0, 0, 0 };
 
 	check(&hpet, 1, 0, 70 + 2);
 	check(&hpet, 0.05, 0, 20 * 70 + 20);
@@ -196,7 +197,8 @@ static void test_error(void **)
 
 static void test_choice(void **)
 {
-	const struct tsc_rate none = { 0, 0 }, tight = { 2592000000, 1000 }, loose = { 2592000000, 2000000 };
+	const struct tsc_rate none = { 0, 0 }, tight = { 2592000000, 1000 },
+			      loose = { 2592000000, 2000000 };
 
 	assert_int_equal(tsc_choose_hz(0, &none), 0);
 	assert_int_equal(tsc_choose_hz(2592000000, &none), 2592000000);
@@ -211,20 +213,17 @@ static void test_choice(void **)
 	assert_int_equal(tsc_choose_hz(2592000000 + 6500000, &loose), 2592000000);
 	/* Bochs' skylake_x says 3.5 GHz and runs at 50 MHz; Skylake-X with its crystal taken for 24 instead of 25 MHz */
 	assert_int_equal(tsc_choose_hz(3500000000, &(struct tsc_rate){ 50000000, 1000 }), 50000000);
-	assert_int_equal(tsc_choose_hz(2016000000, &(struct tsc_rate){ 2100000000, 1000 }), 2100000000);
+	assert_int_equal(tsc_choose_hz(2016000000, &(struct tsc_rate){ 2100000000, 1000 }),
+			 2100000000);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cpuid),
-		cmocka_unit_test(test_quantised),
-		cmocka_unit_test(test_jittered),
-		cmocka_unit_test(test_smi),
-		cmocka_unit_test(test_wraps),
-		cmocka_unit_test(test_counts_no_wrap_that_was_not),
-		cmocka_unit_test(test_no_rate),
-		cmocka_unit_test(test_error),
+		cmocka_unit_test(test_cpuid),    cmocka_unit_test(test_quantised),
+		cmocka_unit_test(test_jittered), cmocka_unit_test(test_smi),
+		cmocka_unit_test(test_wraps),    cmocka_unit_test(test_counts_no_wrap_that_was_not),
+		cmocka_unit_test(test_no_rate),  cmocka_unit_test(test_error),
 		cmocka_unit_test(test_choice),
 	};
 

@@ -11,7 +11,9 @@
 
 static void test_same(void **)
 {
-	const struct tsc_exchange e[] = { { 1000, 1040, 1100 }, { 2000, 2000, 2060 }, { 3000, 3050, 3050 } };
+	const struct tsc_exchange e[] = { { 1000, 1040, 1100 },
+					  { 2000, 2000, 2060 },
+					  { 3000, 3050, 3050 } };
 
 	assert_int_equal(tsc_difference(e, 3), 0);
 }
@@ -57,7 +59,8 @@ static void test_drift(void **)
 static void test_wrap(void **)
 {
 	/* a TSC that began close below 2^64 */
-	const struct tsc_exchange same = { UINT64_MAX - 10, 5, 20 }, ahead = { UINT64_MAX - 10, 120, 20 };
+	const struct tsc_exchange same = { UINT64_MAX - 10, 5, 20 },
+				  ahead = { UINT64_MAX - 10, 120, 20 };
 
 	assert_int_equal(tsc_difference(&same, 1), 0);
 	assert_int_equal(tsc_difference(&ahead, 1), 100);
@@ -81,7 +84,8 @@ static void test_random(void **)
 			at = back + 50;
 		}
 		found = tsc_difference(e, 8);
-		assert_true(truth >= 0 ? found >= 0 && found <= truth : found <= 0 && found >= truth);
+		assert_true(truth >= 0 ? found >= 0 && found <= truth
+				       : found <= 0 && found >= truth);
 		assert_true((u64)llabs(truth - found) <= fastest);
 		assert_true((u64)llabs(truth - tsc_middle(e, 8)) <= fastest / 2 + 1);
 	}
@@ -90,12 +94,9 @@ static void test_random(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same),
-		cmocka_unit_test(test_ahead),
-		cmocka_unit_test(test_behind),
-		cmocka_unit_test(test_smaller_than_exchange),
-		cmocka_unit_test(test_drift),
-		cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_same),   cmocka_unit_test(test_ahead),
+		cmocka_unit_test(test_behind), cmocka_unit_test(test_smaller_than_exchange),
+		cmocka_unit_test(test_drift),  cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_random),
 	};
 

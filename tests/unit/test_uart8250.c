@@ -44,16 +44,13 @@ static u8 hw_read(unsigned reg)
 		byte = hw.fifo[hw.tail % 16][0];
 		hw.tail += hw.tail != hw.head;
 		return byte;
-	case 2:
-		return hw.iir;
-	case 5:
-		return hw.reg[5] | (hw.tail != hw.head ? 1 | hw.fifo[hw.tail % 16][1] : 0);
+	case 2: return hw.iir;
+	case 5: return hw.reg[5] | (hw.tail != hw.head ? 1 | hw.fifo[hw.tail % 16][1] : 0);
 	case 6: /* in loopback RTS shows as CTS, OUT2 as DCD */
 		if (hw.no_loopback)
 			return 0xb0;
 		return hw.reg[4] & 0x10 ? (u8)((hw.reg[4] & 2) << 3 | (hw.reg[4] & 8) << 4) : 0xb0;
-	default:
-		return hw.reg[reg];
+	default: return hw.reg[reg];
 	}
 }
 
@@ -147,8 +144,8 @@ static void test_init(void **)
 	assert_int_equal(uart8250_probe(&uart), UART8250_GOOD);
 	uart8250_init(&uart, 38400);
 	assert_true(hw.dll == 3 && hw.dlm == 0);
-	assert_int_equal(hw.reg[3], 3);    /* 8 bits, no parity, 1 stop bit */
-	assert_int_equal(hw.reg[1], 0);    /* no interrupt */
+	assert_int_equal(hw.reg[3], 3); /* 8 bits, no parity, 1 stop bit */
+	assert_int_equal(hw.reg[1], 0); /* no interrupt */
 	assert_int_equal(hw.reg[4], 0x0b); /* DTR, RTS, OUT2, no loopback */
 	assert_int_equal(hw.fcr & 1, 1);
 	assert_int_equal(uart.fifo, 16);
@@ -254,9 +251,11 @@ static void test_interrupts(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_init, setup), cmocka_unit_test_setup(test_memory, setup),
+		cmocka_unit_test_setup(test_init, setup),
+		cmocka_unit_test_setup(test_memory, setup),
 		cmocka_unit_test_setup(test_wide, setup),
-		cmocka_unit_test_setup(test_receive, setup), cmocka_unit_test_setup(test_transmitter, setup),
+		cmocka_unit_test_setup(test_receive, setup),
+		cmocka_unit_test_setup(test_transmitter, setup),
 		cmocka_unit_test_setup(test_interrupts, setup),
 	};
 

@@ -62,7 +62,8 @@ static u64 page(void)
 	return 0x123000;
 }
 
-static const struct upcalls kernel = { log_line, panicked, trapped, nmi, checked, local_nmis, fault, route, page };
+static const struct upcalls kernel = { log_line,   panicked, trapped, nmi, checked,
+				       local_nmis, fault,    route,   page };
 
 static void test_calls(void **)
 {

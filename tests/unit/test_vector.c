@@ -17,9 +17,11 @@
 static u8 in[32][64], out[32][64], want[32][64], value[64];
 static bool avx, avx512;
 
-#define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define EACH(X) \
+	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 #define EACH_MORE(X) \
-	X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
+	X(16) \
+	X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
 #define LOAD(n) \
 	if (avx512) \
 		asm volatile("vmovdqu64 (%0), %%zmm" #n : : "r"(in[n]) : "memory"); \
@@ -63,7 +65,10 @@ static void judge(const char *what, unsigned reg)
 
 static void test_write(void **)
 {
-	static const struct { unsigned size; bool vex; } kinds[] = { { 16, false }, { 16, true }, { 32, true }, { 64, true } };
+	static const struct {
+		unsigned size;
+		bool vex;
+	} kinds[] = { { 16, false }, { 16, true }, { 32, true }, { 64, true } };
 
 	for (unsigned k = 0; k < ARRAY_SIZE(kinds); k++)
 		for (unsigned reg = 0; reg < (kinds[k].size == 64 ? 32 : 16); reg++) {

@@ -84,7 +84,8 @@ static void test_place_beside(void **state)
 	vm->intc = &intc;
 	vm->pci = &pci;
 	pci.nr_functions = 2;
-	pci.function[0] = (struct host_pci_function){ .address = { 0, 2, 0 }, .bar[0] = { first + 0x1000, 0x1000, 0 } };
+	pci.function[0] = (struct host_pci_function){ .address = { 0, 2, 0 },
+						      .bar[0] = { first + 0x1000, 0x1000, 0 } };
 	pci.function[1] = (struct host_pci_function){ .address = { 0, 1, 0 } };
 	pci.ecam = true;
 	pci.ecam_base = first - MIB(32);
@@ -143,7 +144,9 @@ static void test_capabilities(void **)
 		assert_true(config_read(0, (u16)at + 2, 1) >= 16);
 		seen |= 1u << config_read(0, (u16)at + 3, 1);
 		if (config_read(0, (u16)at + 3, 1) != 5)
-			assert_true(config_read(0, (u16)at + 8, 4) + config_read(0, (u16)at + 12, 4) <= PCI_VIRTUAL_BAR_SIZE);
+			assert_true(config_read(0, (u16)at + 8, 4) +
+					    config_read(0, (u16)at + 12, 4) <=
+				    PCI_VIRTUAL_BAR_SIZE);
 		else
 			function(0)->window == at ? (void)0 : fail();
 	}
@@ -202,7 +205,8 @@ static void test_table(void **)
 	struct pci_virtual *f = function(0);
 
 	config_write(0, PCI_REG_COMMAND, 2, 6);
-	for (unsigned at = PCI_VIRTUAL_VECTORS * 16; at < PCI_VIRTUAL_BAR_SIZE - PCI_VIRTUAL_MSIX; at += 4)
+	for (unsigned at = PCI_VIRTUAL_VECTORS * 16; at < PCI_VIRTUAL_BAR_SIZE - PCI_VIRTUAL_MSIX;
+	     at += 4)
 		for (unsigned size = 1; size <= 8; size *= 2)
 			put(0, PCI_VIRTUAL_MSIX + (at & ~(size - 1)), size, ~0ull);
 	assert_int_equal(get(0, QUEUES, 2), 1);
@@ -216,8 +220,10 @@ static void test_table(void **)
 	assert_true(f->table[1][0] == 4 && f->table[1][1] == 0x25);
 	assert_int_equal(guest_load(vm, f->bar + PCI_VIRTUAL_MSIX + 16, 8), 0x2500000004);
 	/* What is smaller finds the bytes that are there. */
-	assert_true(get(0, PCI_VIRTUAL_MSIX + 20, 1) == 0x25 && get(0, PCI_VIRTUAL_MSIX + 21, 1) == 0);
-	assert_true(get(0, PCI_VIRTUAL_MSIX + 10, 2) == 0xffff && get(0, PCI_VIRTUAL_MSIX + 12, 2) == 1);
+	assert_true(get(0, PCI_VIRTUAL_MSIX + 20, 1) == 0x25 &&
+		    get(0, PCI_VIRTUAL_MSIX + 21, 1) == 0);
+	assert_true(get(0, PCI_VIRTUAL_MSIX + 10, 2) == 0xffff &&
+		    get(0, PCI_VIRTUAL_MSIX + 12, 2) == 1);
 	/* A vector that there is not pends nowhere. */
 	config_write(0, PCI_HEADER_END + 2, 2, PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL);
 	pci_virtual_interrupt(f, PCI_VIRTUAL_VECTORS);
@@ -237,7 +243,8 @@ static void test_functions_enough(void **)
 
 	for (unsigned i = 3; i <= PCI_VIRTUAL_MAX; i++) {
 		more[i - 3].caps = none;
-		assert_int_equal(pci_virtual_add(vm, &more[i - 3]), i < PCI_VIRTUAL_MAX ? 0 : -ENOSPC);
+		assert_int_equal(pci_virtual_add(vm, &more[i - 3]),
+				 i < PCI_VIRTUAL_MAX ? 0 : -ENOSPC);
 	}
 	assert_non_null(strstr(fake_host.log, "more than 12 virtual PCI functions"));
 	vm->virtual = first;
@@ -428,8 +435,10 @@ static void test_counts(void **state)
 	assert_int_equal(do_request(0, 99, 5, DATA, 4096), 2);
 	told = 0;
 	vm_device_counts(vm, hear_counts);
-	assert_string_equal(counts[0], "disk=0\treads=1\tread_bytes=4096\twrites=0\twritten_bytes=0\terrors=2");
-	assert_string_equal(counts[1], "disk=1\treads=0\tread_bytes=0\twrites=0\twritten_bytes=0\terrors=0");
+	assert_string_equal(
+		counts[0], "disk=0\treads=1\tread_bytes=4096\twrites=0\twritten_bytes=0\terrors=2");
+	assert_string_equal(counts[1],
+			    "disk=1\treads=0\tread_bytes=0\twrites=0\twritten_bytes=0\terrors=0");
 	teardown(state);
 	setup(state);
 	drive(1, 1, 0);
@@ -441,7 +450,9 @@ static void test_counts(void **state)
 	told = 0;
 	vm_device_counts(vm, hear_counts);
 	assert_true(told == 2 && !strncmp(counts[0], "disk=0\treads=0\t", 15));
-	assert_string_equal(counts[1], "disk=1\treads=1\tread_bytes=1024\twrites=2\twritten_bytes=1536\terrors=1");
+	assert_string_equal(
+		counts[1],
+		"disk=1\treads=1\tread_bytes=1024\twrites=2\twritten_bytes=1536\terrors=1");
 }
 
 static void test_scratch(void **)
@@ -486,7 +497,9 @@ static void test_scratch_memory(void **state)
 		fake_vm_config.disk[0].scratch = GIB(1024);
 		assert_int_equal((*d)->create(vm, &instance), -ENOMEM);
 		(*d)->destroy(vm, instance);
-		assert_non_null(strstr(fake_host.log, "vm0: vm0.conf:9: disk = scratch:1048576M: so much memory is not free"));
+		assert_non_null(strstr(
+			fake_host.log,
+			"vm0: vm0.conf:9: disk = scratch:1048576M: so much memory is not free"));
 	}
 	/* Nobody has written to what it had taken by then. */
 	fake_host.freed_zero = false;

@@ -16,11 +16,18 @@ enum { WRITE = 2 };
 #define QUEUES_ALL 10u
 #define MULTIPORT 2u
 
-static struct { unsigned calls; unsigned session; u32 size; u8 first; unsigned closed[COMMANDER_PORTS]; } asked;
+static struct {
+	unsigned calls;
+	unsigned session;
+	u32 size;
+	u8 first;
+	unsigned closed[COMMANDER_PORTS];
+} asked;
 static u32 answer_size;
 
 /* Of as many bytes as the test wants: the session, then the request's first byte. */
-void commander_serve(struct vm *, unsigned session, const u8 *request, u32 size, struct commander_answer *out)
+void commander_serve(struct vm *, unsigned session, const u8 *request, u32 size,
+		     struct commander_answer *out)
 {
 	asked.calls++;
 	asked.session = session;
@@ -89,7 +96,12 @@ static u32 used_bytes(unsigned queue, unsigned i)
 
 static void event(u32 port, u16 what, u16 value)
 {
-	send_out(CONTROL_OUT, &(struct { u32 port; u16 event; u16 value; }){ port, what, value }, 8);
+	send_out(CONTROL_OUT, &(struct {
+			 u32 port;
+			 u16 event;
+			 u16 value;
+		 }){ port, what, value },
+		 8);
 }
 
 /* The i-th of what the driver was told: port, event and value. */
@@ -118,7 +130,8 @@ static void test_ports(void **)
 	assert_int_equal(used(CONTROL_IN), 6);
 	told(4, 2, 6, 1);
 	told(5, 2, 7, 1);
-	assert_memory_equal(guest_ptr(vm, gpa(DATA(CONTROL_IN) + 5 * 0x1000 + 8), 8), "margay.2", 8);
+	assert_memory_equal(guest_ptr(vm, gpa(DATA(CONTROL_IN) + 5 * 0x1000 + 8), 8), "margay.2",
+			    8);
 	assert_int_equal(used_bytes(CONTROL_IN, 5), 16);
 	/* What is not there, and what is cut. */
 	event(COMMANDER_PORTS, 3, 1);
@@ -133,7 +146,8 @@ static void test_requests(void **)
 	event(1, 6, 1);
 	offer_in(4, 4, 16);
 	send_out(5, "x123", 4);
-	assert_true(asked.calls == 1 && asked.session == 1 && asked.size == 4 && asked.first == 'x');
+	assert_true(asked.calls == 1 && asked.session == 1 && asked.size == 4 &&
+		    asked.first == 'x');
 	assert_int_equal(used(4), 2);
 	assert_true(used_bytes(4, 0) == 16 && used_bytes(4, 1) == 4);
 	assert_int_equal(ram(DATA(4), 1), (u8)(16 + 'x'));
@@ -168,9 +182,11 @@ static void test_not_read(void **)
 	assert_int_equal(used(0), 1);
 	offer_in(0, 3, 64);
 	assert_int_equal(used(0), 3);
-	assert_true(used_bytes(0, 0) == 24 && used_bytes(0, 1) == 16 && used_bytes(0, 2) == sizeof(late));
+	assert_true(used_bytes(0, 0) == 24 && used_bytes(0, 1) == 16 &&
+		    used_bytes(0, 2) == sizeof(late));
 	memcpy(&late, guest_ptr(vm, gpa(DATA(0) + 2 * 0x1000), sizeof(late)), sizeof(late));
-	assert_true(late.magic == COMMANDER_MAGIC && late.what == 16 && late.tag == 0x1234 && !late.size);
+	assert_true(late.magic == COMMANDER_MAGIC && late.what == 16 && late.tag == 0x1234 &&
+		    !late.size);
 	/* And all is well again. */
 	send_out(1, "b", 1);
 	assert_int_equal(asked.calls, 2);

@@ -14,13 +14,9 @@
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
 /* No mapping is taken from these. */
-void shootdown_leave(struct vcpu *)
-{
-}
+void shootdown_leave(struct vcpu *) { }
 
-void shootdown_join(struct vcpu *)
-{
-}
+void shootdown_join(struct vcpu *) { }
 
 /* The n-th used entry's length, and where its buffer is. */
 static u32 got(unsigned n, u64 *at)
@@ -88,7 +84,8 @@ static void test_device(void **)
 	config_write(0, PCI_REG_COMMAND, 2, 6);
 	assert_int_equal(get(0, QUEUES, 2), 5);
 	put(0, FEATURE_SELECT, 4, 0);
-	assert_int_equal(get(0, FEATURE, 4), BIT(3) | BIT(5) | MRG | BIT(16) | CTRL | MQ | BIT(28) | EVENT_INDEX);
+	assert_int_equal(get(0, FEATURE, 4),
+			 BIT(3) | BIT(5) | MRG | BIT(16) | CTRL | MQ | BIT(28) | EVENT_INDEX);
 }
 
 static void test_frame(void **)
@@ -111,7 +108,8 @@ static void test_frame(void **)
 	assert_int_equal(sent.count, 2);
 	assert_ptr_equal(sent.to, guest[1].vm);
 	assert_int_equal(sent.data, 0x40);
-	memcpy(guest_ptr(guest[1].vm, gpa(frame), 300), guest_ptr(guest[0].vm, gpa(frame), 300), 300);
+	memcpy(guest_ptr(guest[1].vm, gpa(frame), 300), guest_ptr(guest[0].vm, gpa(frame), 300),
+	       300);
 	check_got(1, frame, HEADERS + 100);
 	use(2);
 	assert_int_equal(used(RX), 0);
@@ -168,12 +166,15 @@ static void test_merged(void **)
 	for (unsigned i = 0; i < 8; i++) {
 		u32 skip = i ? 0 : HEADER, n = got(i, &at) - skip;
 
-		assert_memory_equal(bytes(at + skip, n), guest_ptr(guest[0].vm, gpa(frame + HEADER + total), n), n);
+		assert_memory_equal(bytes(at + skip, n),
+				    guest_ptr(guest[0].vm, gpa(frame + HEADER + total), n), n);
 		total += n;
 	}
 	assert_int_equal(total, HEADERS + 30000);
 	got(0, &at);
-	assert_memory_equal(bytes(at, HEADER), (&(struct net_header){ 1, NET_GSO_TCPV4, HEADERS, 1400, 34, 16, 8 }), HEADER);
+	assert_memory_equal(bytes(at, HEADER),
+			    (&(struct net_header){ 1, NET_GSO_TCPV4, HEADERS, 1400, 34, 16, 8 }),
+			    HEADER);
 	/* One buffer too few: none is taken, and the next frame has them all. */
 	for (unsigned i = 0; i < 3; i++)
 		offer_buffer(1000);
@@ -186,13 +187,19 @@ static void test_merged(void **)
 	use(1);
 	assert_int_equal(used(RX), 11);
 	vm_device_counts(guest[1].vm, hear_counts);
-	assert_string_equal(counts, "net=0\tsegment=lan0\t"
-			    "sent=0\tsent_bytes=0\treceived=2\treceived_bytes=33008\tdropped=1\tbad=0");
+	assert_string_equal(
+		counts, "net=0\tsegment=lan0\t"
+			"sent=0\tsent_bytes=0\treceived=2\treceived_bytes=33008\tdropped=1\tbad=0");
 	vm_device_counts(guest[0].vm, hear_counts);
-	assert_string_equal(counts, "net=0\tsegment=lan0\t"
-			    "sent=3\tsent_bytes=36062\treceived=0\treceived_bytes=0\tdropped=0\tbad=0");
-	assert_string_equal(last_line(1, line), "net0: sent=0 large=0 bytes=0 received=2 large=2 bytes=33008 dropped=1 bad=0");
-	assert_string_equal(last_line(0, line), "net0: sent=3 large=3 bytes=36062 received=0 large=0 bytes=0 dropped=0 bad=0");
+	assert_string_equal(
+		counts, "net=0\tsegment=lan0\t"
+			"sent=3\tsent_bytes=36062\treceived=0\treceived_bytes=0\tdropped=0\tbad=0");
+	assert_string_equal(
+		last_line(1, line),
+		"net0: sent=0 large=0 bytes=0 received=2 large=2 bytes=33008 dropped=1 bad=0");
+	assert_string_equal(
+		last_line(0, line),
+		"net0: sent=3 large=3 bytes=36062 received=0 large=0 bytes=0 dropped=0 bad=0");
 }
 
 /* num_buffers lies in two buffers, one byte each; and a driver that offers nothing but empty ones. */
@@ -286,8 +293,10 @@ static void test_made_plain(void **)
 			u32 size = got(i, &at) - (u32)HEADER;
 			const u8 *p = bytes(at + HEADER, size);
 
-			assert_memory_equal(bytes(at, HEADER), (&(struct net_header){ .num_buffers = 1 }), HEADER);
-			assert_int_equal(sum(sum(6 + size - 34, p + 26, 8), p + 34, size - 34), 0xffff);
+			assert_memory_equal(bytes(at, HEADER),
+					    (&(struct net_header){ .num_buffers = 1 }), HEADER);
+			assert_int_equal(sum(sum(6 + size - 34, p + 26, 8), p + 34, size - 34),
+					 0xffff);
 			total += size - HEADERS;
 		}
 		assert_int_equal(total, 2500 + first + 99);
@@ -332,10 +341,14 @@ static void test_bad(void **)
 	assert_int_equal(used(TX), n + 1);
 	use(1);
 	assert_int_equal(used(RX), 0);
-	assert_string_equal(last_line(1, line), "net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=1 bad=0");
+	assert_string_equal(
+		last_line(1, line),
+		"net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=1 bad=0");
 	use(0);
 	assert_int_equal(n, 8);
-	assert_string_equal(last_line(0, line), "net0: sent=1 large=0 bytes=1000 received=0 large=0 bytes=0 dropped=0 bad=8");
+	assert_string_equal(
+		last_line(0, line),
+		"net0: sent=1 large=0 bytes=1000 received=0 large=0 bytes=0 dropped=0 bad=8");
 }
 
 /* From an address that is not the interface's nobody gets a frame, but by one that says `bridge`. */
@@ -356,7 +369,9 @@ static void test_one_address(void **)
 	assert_int_equal(used(TX), 2);
 	use(2);
 	assert_int_equal(used(RX), 0);
-	assert_string_equal(last_line(0, line), "net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=0 bad=2");
+	assert_string_equal(
+		last_line(0, line),
+		"net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=0 bad=2");
 	stop(0);
 	fake_vm_config.net[0].bridge = true;
 	start(0);
@@ -458,9 +473,13 @@ static void test_cut_in_goes(void **)
 		assert_int_equal(got(i, &at), HEADER + HEADERS + 1000);
 		assert_int_equal(sequence(at) - sequence(RECEIVE_AT), i * 1000);
 		assert_memory_equal(bytes(at + HEADER + HEADERS, 1000),
-				    guest_ptr(guest[2].vm, gpa(SEND_AT + HEADER + HEADERS + i * 1000), 1000), 1000);
+				    guest_ptr(guest[2].vm,
+					      gpa(SEND_AT + HEADER + HEADERS + i * 1000), 1000),
+				    1000);
 	}
-	assert_string_equal(last_line(2, line), "net0: sent=1 large=1 bytes=60054 received=0 large=0 bytes=0 dropped=0 bad=0");
+	assert_string_equal(
+		last_line(2, line),
+		"net0: sent=1 large=1 bytes=60054 received=0 large=0 bytes=0 dropped=0 bad=0");
 }
 
 /* One that waits for the rest of its way: its guest puts another sender's address, or nonsense, in its place. */
@@ -489,7 +508,9 @@ static void test_other_frame_meanwhile(void **)
 	assert_in_range(used(RX), 2, 50);
 	use(1);
 	assert_int_equal(used(RX), 0);
-	assert_string_equal(last_line(2, line), "net0: sent=1 large=1 bytes=60054 received=0 large=0 bytes=0 dropped=0 bad=1");
+	assert_string_equal(
+		last_line(2, line),
+		"net0: sent=1 large=1 bytes=60054 received=0 large=0 bytes=0 dropped=0 bad=1");
 }
 
 /* Receivers that are reset, that may reach no memory, whose vCPU has left, and that are gone. */
@@ -514,7 +535,9 @@ static void test_gone(void **)
 	use(1);
 	drive(0, 2, ALL);
 	assert_int_equal(used(RX), 0);
-	assert_string_equal(last_line(1, line), "net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=0 bad=0");
+	assert_string_equal(
+		last_line(1, line),
+		"net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=0 bad=0");
 	use(0);
 	sent.count = 0;
 	send(MAC(2), 10, 0);
@@ -616,8 +639,9 @@ static void test_pause_waits(void **)
 /* With both pairs what belongs together comes by the queue of the pair that was sent by. */
 static void test_pairs(void **)
 {
-	static const u8 sets[][5] = { { 4, 0, 2, 0, 0 }, { 4, 0, 0, 0, 1 }, { 4, 0, 3, 0, 1 }, { 4, 1, 2, 0, 1 }, { 5, 0, 2, 0, 1 },
-				      { 4, 0, 1, 0, 0 }, { 4, 0, 2, 0, 0 } };
+	static const u8 sets[][5] = { { 4, 0, 2, 0, 0 }, { 4, 0, 0, 0, 1 }, { 4, 0, 3, 0, 1 },
+				      { 4, 1, 2, 0, 1 }, { 5, 0, 2, 0, 1 }, { 4, 0, 1, 0, 0 },
+				      { 4, 0, 2, 0, 0 } };
 	u64 reply;
 
 	stop(1);
@@ -708,7 +732,9 @@ static void test_at_once(void **)
 		set_desc(TX, 0, SEND_AT, HEADER + HEADERS + 100, 0, 0);
 	}
 	for (unsigned n = 0; n < 3; n++)
-		assert_int_equal(pthread_create(&thread[n], NULL, n < 2 ? sender : resetter, guest[n].vm), 0);
+		assert_int_equal(pthread_create(&thread[n], NULL, n < 2 ? sender : resetter,
+						guest[n].vm),
+				 0);
 	for (unsigned n = 0; n < 3; n++)
 		pthread_join(thread[n], NULL);
 	for (unsigned n = 0; n < 2; n++) {
@@ -722,8 +748,12 @@ static void test_at_once(void **)
 /* A page of a guest's is lost as a frame is copied on the sender's CPU: whose page it is ends, whoever copies, and nobody else. */
 static void test_lost_memory(void **)
 {
-	static const struct { unsigned whose; u64 at; } table[] = {
-		{ 0, SEND_AT + 0x3000 }, { 0, AVAIL(TX) }, { 1, RECEIVE_AT + 0x2000 }, { 1, USED(RX) }, { 1, AVAIL(RX) },
+	static const struct {
+		unsigned whose;
+		u64 at;
+	} table[] = {
+		{ 0, SEND_AT + 0x3000 }, { 0, AVAIL(TX) }, { 1, RECEIVE_AT + 0x2000 },
+		{ 1, USED(RX) },         { 1, AVAIL(RX) },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
@@ -742,8 +772,10 @@ static void test_lost_memory(void **)
 		assert_true(lost_memory_met);
 		mend_memory();
 		for (unsigned n = 0; n < 3; n++)
-			assert_int_equal(guest[n].vm->end, n == table[i].whose ? VM_END_MACHINE_CHECK : VM_RUNNING);
-		assert_ptr_equal(strchr(fake_host.log, '\n'), fake_host.log + strlen(fake_host.log) - 1);
+			assert_int_equal(guest[n].vm->end,
+					 n == table[i].whose ? VM_END_MACHINE_CHECK : VM_RUNNING);
+		assert_ptr_equal(strchr(fake_host.log, '\n'),
+				 fake_host.log + strlen(fake_host.log) - 1);
 		assert_non_null(strstr(fake_host.log, "is lost, at GPA"));
 	}
 }

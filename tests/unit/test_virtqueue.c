@@ -16,10 +16,28 @@
 #define SIZE 8u
 
 static struct {
-	struct { u64 addr; u32 len; u16 flags; u16 next; } desc[SIZE], indirect[VIRTQ_SIZE + 1];
-	struct { u16 flags; u16 index; u16 ring[SIZE]; u16 used_event; } avail;
+	struct {
+		u64 addr;
+		u32 len;
+		u16 flags;
+		u16 next;
+	} desc[SIZE], indirect[VIRTQ_SIZE + 1];
+	struct {
+		u16 flags;
+		u16 index;
+		u16 ring[SIZE];
+		u16 used_event;
+	} avail;
 	u16 pad;
-	struct { u16 flags; u16 index; struct { u32 id; u32 len; } ring[SIZE]; u16 avail_event; } used;
+	struct {
+		u16 flags;
+		u16 index;
+		struct {
+			u32 id;
+			u32 len;
+		} ring[SIZE];
+		u16 avail_event;
+	} used;
 } __aligned(16) ram;
 
 #define BASE 0x100000ull
@@ -319,12 +337,18 @@ static void test_quiet(void **)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_chain, setup), cmocka_unit_test_setup(test_round, setup),
-		cmocka_unit_test_setup(test_indirect, setup), cmocka_unit_test_setup(test_broken_chains, setup),
-		cmocka_unit_test_setup(test_longest, setup), cmocka_unit_test_setup(test_broken_rings, setup),
-		cmocka_unit_test_setup(test_areas, setup), cmocka_unit_test_setup(test_interrupts, setup),
-		cmocka_unit_test_setup(test_notifications, setup), cmocka_unit_test_setup(test_enabled_again, setup),
-		cmocka_unit_test_setup(test_staged, setup), cmocka_unit_test_setup(test_quiet, setup),
+		cmocka_unit_test_setup(test_chain, setup),
+		cmocka_unit_test_setup(test_round, setup),
+		cmocka_unit_test_setup(test_indirect, setup),
+		cmocka_unit_test_setup(test_broken_chains, setup),
+		cmocka_unit_test_setup(test_longest, setup),
+		cmocka_unit_test_setup(test_broken_rings, setup),
+		cmocka_unit_test_setup(test_areas, setup),
+		cmocka_unit_test_setup(test_interrupts, setup),
+		cmocka_unit_test_setup(test_notifications, setup),
+		cmocka_unit_test_setup(test_enabled_again, setup),
+		cmocka_unit_test_setup(test_staged, setup),
+		cmocka_unit_test_setup(test_quiet, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

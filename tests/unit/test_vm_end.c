@@ -95,7 +95,8 @@ static bool kept(enum vm_end why)
 static void test_keeps(void **)
 {
 	for (enum vm_end why = VM_END_POWEROFF; why <= VM_END_CRASH; why++)
-		assert_int_equal(kept(why), why == VM_END_TRIPLE_FAULT || why == VM_END_PANICKED || why == VM_END_WATCHDOG);
+		assert_int_equal(kept(why), why == VM_END_TRIPLE_FAULT || why == VM_END_PANICKED ||
+						    why == VM_END_WATCHDOG);
 	assert_false(kept(VM_END_CRASH));
 	vcpu[1].died = true;
 	assert_true(kept(VM_END_CRASH));
@@ -123,9 +124,11 @@ static void test_names(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_first, setup), cmocka_unit_test_setup(test_exit, setup),
+		cmocka_unit_test_setup(test_first, setup),
+		cmocka_unit_test_setup(test_exit, setup),
 		cmocka_unit_test_setup(test_kept, setup),
-		cmocka_unit_test_setup(test_keeps, setup), cmocka_unit_test(test_names),
+		cmocka_unit_test_setup(test_keeps, setup),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

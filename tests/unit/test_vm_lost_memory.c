@@ -111,7 +111,9 @@ static int setup(void **)
 	for (unsigned i = 0; i < 2; i++) {
 		const struct gpa_region *r = &parts.map.region[i];
 
-		assert_int_equal(stage2_map(&parts.stage2, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB), 0);
+		assert_int_equal(stage2_map(&parts.stage2, r->gpa, r->hpa, r->size, STAGE2_RWX,
+					    MEMTYPE_WB),
+				 0);
 	}
 	return 0;
 }
@@ -144,9 +146,11 @@ static void test_drop(void **)
 	lose(GIB(4) + MIB(64));
 	lose(GIB(4) + MIB(64) - PAGE_SIZE);
 	look();
-	assert_true(!mapped(MIB(64) - PAGE_SIZE) && mapped(MIB(64) - 2 * PAGE_SIZE) && mapped(GIB(4)));
+	assert_true(!mapped(MIB(64) - PAGE_SIZE) && mapped(MIB(64) - 2 * PAGE_SIZE) &&
+		    mapped(GIB(4)));
 	assert_int_equal(parts.vm.lost_seen, 2);
-	assert_string_equal(fake_host.log, "vm0: memory at GPA 0x3fff000 is lost: the guest has it no longer\n");
+	assert_string_equal(fake_host.log,
+			    "vm0: memory at GPA 0x3fff000 is lost: the guest has it no longer\n");
 	lose(GIB(2));
 	look();
 	assert_true(!mapped(GIB(4)) && mapped(GIB(4) + PAGE_SIZE));
@@ -194,7 +198,9 @@ static void test_use(void **)
 	vcpu_lost_access(&vcpu, gpa(GIB(4) + 0x5678));
 	assert_int_equal(mc_page, (GIB(2) + 0x5000) | MCG_STATUS_RIPV | MCG_STATUS_EIPV);
 	assert_int_equal(parts.vm.end, VM_END_MACHINE_CHECK);
-	assert_string_equal(fake_host.log, "vm0: vcpu0: has used memory that the machine has lost: the machine checks before\n");
+	assert_string_equal(
+		fake_host.log,
+		"vm0: vcpu0: has used memory that the machine has lost: the machine checks before\n");
 	parts.vm.end = VM_RUNNING;
 	told_by_mc = true;
 	vcpu_lost_access(&vcpu, gpa(GIB(4)));

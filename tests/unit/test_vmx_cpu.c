@@ -34,7 +34,8 @@ static void note(const struct hvm_feature *f)
 {
 	assert_string_equal(f->backend, "VT-x");
 	if (!f->there && f->required)
-		snprintf(lacking + strlen(lacking), sizeof(lacking) - strlen(lacking), "%s;", f->name);
+		snprintf(lacking + strlen(lacking), sizeof(lacking) - strlen(lacking), "%s;",
+			 f->name);
 	off += !f->there && !f->required;
 }
 
@@ -59,7 +60,8 @@ static int setup(void **)
 	*fake_msr(0x480) = 1ull << 55 | 0x12;
 	for (u32 msr = 0x48b; msr <= 0x490; msr++)
 		*fake_msr(msr) = 0xffffffffull << 32;
-	*fake_msr(0x48c) = 1ull << 41 | 1ull << 32 | 1 << 25 | 1 << 20 | 1 << 17 | 1 << 16 | 1 << 14 | 1 << 6;
+	*fake_msr(0x48c) =
+		1ull << 41 | 1ull << 32 | 1 << 25 | 1 << 20 | 1 << 17 | 1 << 16 | 1 << 14 | 1 << 6;
 	*fake_msr(0x486) = 0x80000021;
 	*fake_msr(0x488) = 0x2000;
 	*fake_msr(0x489) = 0x3767ff;
@@ -87,10 +89,13 @@ static void test_full(void **)
 	assert_int_equal(caps.cr4_allowed, 0x3747ff); /* all but VMXE */
 	/* Tables 25-5 to 25-7, 25-13, 25-15. */
 	assert_int_equal(vmx_controls.pin, 1 << 0 | 1 << 3 | 1 << 5);
-	assert_int_equal(vmx_controls.proc, 1u << 3 | 1u << 7 | 1u << 10 | 1u << 11 | 1u << 19 | 1u << 20 | 1u << 25 |
-						    1u << 28 | 1u << 29 | 1u << 31);
-	assert_int_equal(vmx_controls.proc2, 1 << 1 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 20 | 1 << 26 | 1 << 30);
-	assert_int_equal(vmx_controls.exit, 1 << 2 | 1 << 9 | 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21);
+	assert_int_equal(vmx_controls.proc, 1u << 3 | 1u << 7 | 1u << 10 | 1u << 11 | 1u << 19 |
+						    1u << 20 | 1u << 25 | 1u << 28 | 1u << 29 |
+						    1u << 31);
+	assert_int_equal(vmx_controls.proc2, 1 << 1 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 12 |
+						     1 << 20 | 1 << 26 | 1 << 30);
+	assert_int_equal(vmx_controls.exit,
+			 1 << 2 | 1 << 9 | 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21);
 	assert_int_equal(vmx_controls.entry, 1 << 2 | 1 << 14 | 1 << 15);
 	assert_true(vmx_controls.invept_single);
 	assert_int_equal(vmx_controls.revision, 0x12);
@@ -100,7 +105,12 @@ static void test_full(void **)
 /* An instruction that CPUID does not show, or that has no control, the guest does not get; the others it does. */
 static void test_optional_instructions(void **)
 {
-	static const struct { u32 *reg; u32 cpuid; u32 control; bool *cap; } optional[] = {
+	static const struct {
+		u32 *reg;
+		u32 cpuid;
+		u32 control;
+		bool *cap;
+	} optional[] = {
 		{ &ext1.edx, 1 << 27, 1 << 3, &caps.rdtscp },
 		{ &leaf7.ebx, 1 << 10, 1 << 12, &caps.invpcid },
 		{ &leafd1.eax, 1 << 3, 1 << 20, &caps.xsaves },

@@ -18,9 +18,23 @@ struct vmx_controls vmx_controls;
 
 /* Fields, by appendix B. */
 enum {
-	CONTROLS = 0x4002, INJECT = 0x4016, INJECT_ERROR = 0x4018, INSN_ERROR = 0x4400, REASON = 0x4402, INFO = 0x4404,
-	INFO_ERROR = 0x4406, CUT = 0x4408, CUT_ERROR = 0x440a, LENGTH = 0x440c, BLOCKING = 0x4824, QUALIFICATION = 0x6400,
-	ADDRESS = 0x2400, RSP = 0x681c, RIP = 0x681e, RFLAGS = 0x6820, PENDING_DEBUG = 0x6822,
+	CONTROLS = 0x4002,
+	INJECT = 0x4016,
+	INJECT_ERROR = 0x4018,
+	INSN_ERROR = 0x4400,
+	REASON = 0x4402,
+	INFO = 0x4404,
+	INFO_ERROR = 0x4406,
+	CUT = 0x4408,
+	CUT_ERROR = 0x440a,
+	LENGTH = 0x440c,
+	BLOCKING = 0x4824,
+	QUALIFICATION = 0x6400,
+	ADDRESS = 0x2400,
+	RSP = 0x681c,
+	RIP = 0x681e,
+	RFLAGS = 0x6820,
+	PENDING_DEBUG = 0x6822,
 };
 
 static struct vmx_vcpu vmx;
@@ -165,7 +179,8 @@ static void test_bus_lock(void **)
 		assert_int_equal(out.reason, reasons[i].is);
 		assert_int_equal(out.raw, 1u << 26 | reasons[i].reason);
 		/* An entry that failed has run nothing. */
-		assert_true(vcpu.bus_locked == !(reasons[i].reason >> 31) && vcpu.look == vcpu.bus_locked);
+		assert_true(vcpu.bus_locked == !(reasons[i].reason >> 31) &&
+			    vcpu.look == vcpu.bus_locked);
 	}
 }
 
@@ -201,13 +216,16 @@ static void test_control_registers(void **)
 {
 	leave(28, 0xb << 8 | 3);
 	assert_int_equal(out.reason, VMEXIT_CR);
-	assert_true(out.cr.decoded && out.cr.kind == CR_MOV && out.cr.write && out.cr.cr == 3 && out.cr.gpr == 11);
+	assert_true(out.cr.decoded && out.cr.kind == CR_MOV && out.cr.write && out.cr.cr == 3 &&
+		    out.cr.gpr == 11);
 	leave(28, 0xf << 8 | 1 << 4 | 8);
-	assert_true(out.cr.decoded && out.cr.kind == CR_MOV && !out.cr.write && out.cr.cr == 8 && out.cr.gpr == 15);
+	assert_true(out.cr.decoded && out.cr.kind == CR_MOV && !out.cr.write && out.cr.cr == 8 &&
+		    out.cr.gpr == 15);
 	leave(28, 2 << 4);
 	assert_true(out.cr.kind == CR_CLTS && out.cr.write && out.cr.cr == 0);
 	leave(28, 0xfff1ull << 16 | 3 << 4);
-	assert_true(out.cr.kind == CR_LMSW && out.cr.write && out.cr.cr == 0 && out.cr.lmsw == 0xfff1);
+	assert_true(out.cr.kind == CR_LMSW && out.cr.write && out.cr.cr == 0 &&
+		    out.cr.lmsw == 0xfff1);
 }
 
 /* Table 28-5. */
@@ -215,9 +233,11 @@ static void test_io(void **)
 {
 	leave(30, 0x0cfc0000 | 3);
 	assert_int_equal(out.reason, VMEXIT_IO);
-	assert_true(out.io.port == 0xcfc && out.io.size == 4 && !out.io.in && !out.io.string && !out.io.rep);
+	assert_true(out.io.port == 0xcfc && out.io.size == 4 && !out.io.in && !out.io.string &&
+		    !out.io.rep);
 	leave(30, 0x00710000 | 1 << 3);
-	assert_true(out.io.port == 0x71 && out.io.size == 1 && out.io.in && !out.io.string && !out.io.rep);
+	assert_true(out.io.port == 0x71 && out.io.size == 1 && out.io.in && !out.io.string &&
+		    !out.io.rep);
 	leave(30, 0x01f00000 | 1 << 4 | 1);
 	assert_true(out.io.size == 2 && !out.io.in && out.io.string && !out.io.rep);
 	leave(30, 0x01f00000 | 1 << 5 | 1 << 4 | 1 << 3 | 1);
@@ -252,7 +272,8 @@ static void test_exceptions(void **)
 	vmcs[INFO] = 0x80000b0e;
 	leave(0, 0xfeedf00d0000ull);
 	assert_int_equal(out.reason, VMEXIT_EXCEPTION);
-	assert_true(out.exception.vector == 14 && out.exception.has_error && out.exception.error == 0x42);
+	assert_true(out.exception.vector == 14 && out.exception.has_error &&
+		    out.exception.error == 0x42);
 	assert_int_equal(out.exception.qualification, 0xfeedf00d0000ull);
 	vmcs[INFO] = 0x80000306;
 	leave(0, 0);
@@ -270,7 +291,8 @@ static void test_exceptions(void **)
 	vcpu.regs.rip = 0x1000;
 	vmcs[LENGTH] = 1;
 	leave(0, 1 << 14);
-	assert_true(out.exception.vector == 1 && out.exception.qualification == 0 && vcpu.regs.rip == 0x1001);
+	assert_true(out.exception.vector == 1 && out.exception.qualification == 0 &&
+		    vcpu.regs.rip == 0x1001);
 	/* Single-step in the shadow of MOV SS: the entry wants it pending (27.3.1.5). */
 	vmcs[INFO] = 0x80000301;
 	vmcs[RFLAGS] = 0x102;
@@ -337,8 +359,8 @@ static void test_dealt_with(void **)
 	vmcs[CUT] = 0x800000d1;
 	leave(48, 0);
 	assert_int_equal(out.reason, VMEXIT_DONE);
-	assert_true(vcpu.regs.rip == 0xffffffff81000003ull && vcpu.regs.rflags == 0x246 && vcpu.regs.shadow == 1 &&
-		    vcpu.regs.gpr[GPR_RSP] == 0xffffc90000123458ull);
+	assert_true(vcpu.regs.rip == 0xffffffff81000003ull && vcpu.regs.rflags == 0x246 &&
+		    vcpu.regs.shadow == 1 && vcpu.regs.gpr[GPR_RSP] == 0xffffc90000123458ull);
 	assert_int_equal(vcpu.event.type, HVM_EVENT_NONE);
 	assert_true(vmx.launched);
 }
@@ -346,7 +368,9 @@ static void test_dealt_with(void **)
 /* Table 25-17. */
 static void test_injection(void **)
 {
-	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 13, .has_error = true, .error = 0x1234 };
+	vcpu.event = (struct hvm_event){
+		.type = HVM_EVENT_EXCEPTION, .vector = 13, .has_error = true, .error = 0x1234
+	};
 	leave(12, 0);
 	assert_int_equal(injected, 0x80000b0d);
 	assert_int_equal(injected_error, 0x1234);
@@ -367,11 +391,12 @@ static void test_cut_delivery(void **)
 	vmcs[CUT_ERROR] = 0x42;
 	vmcs[CUT] = 0x80000b0e;
 	leave(48, 0);
-	assert_true(vcpu.event.type == HVM_EVENT_EXCEPTION && vcpu.event.vector == 14 && vcpu.event.has_error &&
-		    vcpu.event.error == 0x42);
+	assert_true(vcpu.event.type == HVM_EVENT_EXCEPTION && vcpu.event.vector == 14 &&
+		    vcpu.event.has_error && vcpu.event.error == 0x42);
 	vmcs[CUT] = 0x800000d1;
 	leave(48, 0);
-	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0xd1 && !vcpu.event.has_error);
+	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0xd1 &&
+		    !vcpu.event.has_error);
 	assert_int_equal(nmi_blocked, -1);
 	vmcs[CUT] = 0x80000202;
 	leave(48, 0);
@@ -415,12 +440,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_bus_lock, setup),
-		cmocka_unit_test_setup(test_reasons, setup), cmocka_unit_test_setup(test_not_entered, setup),
-		cmocka_unit_test_setup(test_control_registers, setup), cmocka_unit_test_setup(test_io, setup),
-		cmocka_unit_test_setup(test_ept_violation, setup), cmocka_unit_test_setup(test_exceptions, setup),
+		cmocka_unit_test_setup(test_reasons, setup),
+		cmocka_unit_test_setup(test_not_entered, setup),
+		cmocka_unit_test_setup(test_control_registers, setup),
+		cmocka_unit_test_setup(test_io, setup),
+		cmocka_unit_test_setup(test_ept_violation, setup),
+		cmocka_unit_test_setup(test_exceptions, setup),
 		cmocka_unit_test_setup(test_machine_check, setup),
-		cmocka_unit_test_setup(test_registers_both_ways, setup), cmocka_unit_test_setup(test_injection, setup),
-		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_dealt_with, setup),
+		cmocka_unit_test_setup(test_registers_both_ways, setup),
+		cmocka_unit_test_setup(test_injection, setup),
+		cmocka_unit_test_setup(test_cut_delivery, setup),
+		cmocka_unit_test_setup(test_dealt_with, setup),
 		cmocka_unit_test_setup(test_windows, setup),
 		cmocka_unit_test_setup(test_clean, setup),
 	};

@@ -11,11 +11,26 @@
 #include "arch/x86_64/vmx/lean.c"
 #include "tests/unit/lean_guest.h"
 
-enum { CR4_MASK = 0x6002, CR0_SHADOW = 0x6004, CR4_SHADOW = 0x6006, CR0 = 0x6800, CR3 = 0x6802,
-       CR4 = 0x6804, EFER = 0x2806, CS_ATTR = 0x4816, ADDRESS = 0x2400,
-       REASON = 0x4402, CUT = 0x4408, LENGTH = 0x440c, SS_ATTR = 0x4818, BLOCKING = 0x4824,
-       QUALIFICATION = 0x6400, DR7 = 0x681a,
-       RIP = 0x681e, RFLAGS = 0x6820 };
+enum {
+	CR4_MASK = 0x6002,
+	CR0_SHADOW = 0x6004,
+	CR4_SHADOW = 0x6006,
+	CR0 = 0x6800,
+	CR3 = 0x6802,
+	CR4 = 0x6804,
+	EFER = 0x2806,
+	CS_ATTR = 0x4816,
+	ADDRESS = 0x2400,
+	REASON = 0x4402,
+	CUT = 0x4408,
+	LENGTH = 0x440c,
+	SS_ATTR = 0x4818,
+	BLOCKING = 0x4824,
+	QUALIFICATION = 0x6400,
+	DR7 = 0x681a,
+	RIP = 0x681e,
+	RFLAGS = 0x6820
+};
 
 struct vmx_controls vmx_controls;
 const struct debugger *debugger;
@@ -37,7 +52,9 @@ static int setup(void **)
 	vmcs[CR3] = 0x7000;
 	vmcs[EFER] = 0xd01;
 	vmcs[CS_ATTR] = 0xa09b;
-	vcpu.fetched.context = (struct hvm_context){ .cr0 = 0xe0000011, .cr3 = 0x7000, .cr4 = 0x20, .efer = 0xd01 };
+	vcpu.fetched.context = (struct hvm_context){
+		.cr0 = 0xe0000011, .cr3 = 0x7000, .cr4 = 0x20, .efer = 0xd01
+	};
 	return 0;
 }
 
@@ -67,8 +84,8 @@ static void does(u32 code, enum vmexit_reason reason)
 	assert_int_equal(leave(code), VMX_AGAIN);
 	assert_int_equal(vmcs[RIP], 0xffffffff81000002ull);
 	assert_int_equal(vcpu.stats.exit[reason].count, 1);
-	assert_true(vcpu.stats.next == 2 && vcpu.stats.last[1].rip == 0xffffffff81000000ull && vcpu.stats.last[1].code == code &&
-		    vcpu.stats.last[1].reason == reason);
+	assert_true(vcpu.stats.next == 2 && vcpu.stats.last[1].rip == 0xffffffff81000000ull &&
+		    vcpu.stats.last[1].code == code && vcpu.stats.last[1].reason == reason);
 	assert_int_equal(vcpu.retries, 0);
 }
 
@@ -97,7 +114,8 @@ static void test_steps(void **state)
 		unsigned field;
 		u64 value;
 	} more[] = {
-		{ RFLAGS, 1 << 8 }, { RFLAGS, 1 << 16 }, { BLOCKING, 1 }, { BLOCKING, 2 }, { RIP, 0xfffffff1 }, { RIP, 0xffffffff },
+		{ RFLAGS, 1 << 8 }, { RFLAGS, 1 << 16 }, { BLOCKING, 1 },
+		{ BLOCKING, 2 },    { RIP, 0xfffffff1 }, { RIP, 0xffffffff },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(more); i++) {
@@ -259,10 +277,14 @@ static void test_others(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_cpuid, setup), cmocka_unit_test_setup(test_cpuid_not, setup),
-		cmocka_unit_test_setup(test_steps, setup), cmocka_unit_test_setup(test_msr, setup),
-		cmocka_unit_test_setup(test_port, setup), cmocka_unit_test_setup(test_hypercall, setup),
-		cmocka_unit_test_setup(test_mmio, setup), cmocka_unit_test_setup(test_others, setup),
+		cmocka_unit_test_setup(test_cpuid, setup),
+		cmocka_unit_test_setup(test_cpuid_not, setup),
+		cmocka_unit_test_setup(test_steps, setup),
+		cmocka_unit_test_setup(test_msr, setup),
+		cmocka_unit_test_setup(test_port, setup),
+		cmocka_unit_test_setup(test_hypercall, setup),
+		cmocka_unit_test_setup(test_mmio, setup),
+		cmocka_unit_test_setup(test_others, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,8 +18,13 @@
 struct vmx_controls vmx_controls;
 
 static const struct hvm_ops ops = {
-	.vcpu_reset = vmx_vcpu_reset, .get = vmx_get, .set = vmx_set, .get_segment = vmx_get_segment,
-	.set_segment = vmx_set_segment, .get_desc_table = vmx_get_desc_table, .set_desc_table = vmx_set_desc_table,
+	.vcpu_reset = vmx_vcpu_reset,
+	.get = vmx_get,
+	.set = vmx_set,
+	.get_segment = vmx_get_segment,
+	.set_segment = vmx_set_segment,
+	.get_desc_table = vmx_get_desc_table,
+	.set_desc_table = vmx_set_desc_table,
 };
 const struct hvm_ops *hvm = &ops;
 
@@ -48,13 +53,9 @@ u64 desc_idt_base(void)
 	return 0x300;
 }
 
-void vmx_exit_clean(void)
-{
-}
+void vmx_exit_clean(void) { }
 
-void vmx_exit_entry(void)
-{
-}
+void vmx_exit_entry(void) { }
 
 static int setup(void **)
 {
@@ -66,8 +67,14 @@ static int setup(void **)
 	parts.vm.config = &config;
 	parts.cpuid.cr4_allowed = 0x7ff;
 	vcpu.vm = &parts.vm;
-	vmx_controls = (struct vmx_controls){ .pin = 0x29, .proc = 0xa0000000, .proc2 = PROC2_VPID | PROC2_EPT, .exit = 0x200,
-					      .entry = 0x4, .revision = 0x12, .cr0_fixed0 = 0x80000021, .cr4_fixed0 = 0x2000 };
+	vmx_controls = (struct vmx_controls){ .pin = 0x29,
+					      .proc = 0xa0000000,
+					      .proc2 = PROC2_VPID | PROC2_EPT,
+					      .exit = 0x200,
+					      .entry = 0x4,
+					      .revision = 0x12,
+					      .cr0_fixed0 = 0x80000021,
+					      .cr4_fixed0 = 0x2000 };
 	assert_int_equal(vmx_vcpu_create(&vcpu), 0);
 	return 0;
 }
@@ -196,7 +203,8 @@ static void test_permissions(void **)
 	vmx_intercept_msr(&vcpu, 0xc0000102, true, false);
 	assert_true(msr[0x420] == 0xff && msr[0xc20] == 0xfb);
 	vmx_intercept_msr(&vcpu, 0xc0010117, false, false);
-	assert_true(msr[0x22] == 0xff && msr[0x822] == 0xff && msr[0x422] == 0xff && msr[0xc22] == 0xff);
+	assert_true(msr[0x22] == 0xff && msr[0x822] == 0xff && msr[0x422] == 0xff &&
+		    msr[0xc22] == 0xff);
 }
 
 /* Loaded at entries and, as 0, at exits, from now on: also when the guest changes its mode. RDPMC does not exit. */
@@ -204,7 +212,8 @@ static void test_counters(void **)
 {
 	vmx_controls.proc |= 1u << 11;
 	vmx_vcpu_load(&vcpu);
-	assert_true(!(vmcs[0x400c] & BIT(12)) && !(vmcs[0x4012] & BIT(13)) && vmcs[0x4002] & BIT(11));
+	assert_true(!(vmcs[0x400c] & BIT(12)) && !(vmcs[0x4012] & BIT(13)) &&
+		    vmcs[0x4002] & BIT(11));
 	vmcs[0x2c04] = 5;
 	vmx_set_counters(&vcpu, 0x700000003);
 	assert_int_equal(vmcs[0x400c], 0x200 | BIT(12));
@@ -223,12 +232,21 @@ static void test_counters(void **)
 
 static void test_registers(void **)
 {
-	static const struct { enum hvm_reg reg; unsigned field; } fields[] = {
-		{ HVM_CR3, 0x6802 }, { HVM_PAT, 0x2804 }, { HVM_DR7, 0x681a }, { HVM_SYSENTER_CS, 0x482a },
-		{ HVM_SYSENTER_ESP, 0x6824 }, { HVM_SYSENTER_EIP, 0x6826 }, { HVM_FS_BASE, 0x680e }, { HVM_GS_BASE, 0x6810 },
+	static const struct {
+		enum hvm_reg reg;
+		unsigned field;
+	} fields[] = {
+		{ HVM_CR3, 0x6802 },          { HVM_PAT, 0x2804 },
+		{ HVM_DR7, 0x681a },          { HVM_SYSENTER_CS, 0x482a },
+		{ HVM_SYSENTER_ESP, 0x6824 }, { HVM_SYSENTER_EIP, 0x6826 },
+		{ HVM_FS_BASE, 0x680e },      { HVM_GS_BASE, 0x6810 },
 	};
-	static const struct { enum hvm_reg reg; u32 msr; } msrs[] = {
-		{ HVM_STAR, 0xc0000081 }, { HVM_LSTAR, 0xc0000082 }, { HVM_CSTAR, 0xc0000083 }, { HVM_SFMASK, 0xc0000084 },
+	static const struct {
+		enum hvm_reg reg;
+		u32 msr;
+	} msrs[] = {
+		{ HVM_STAR, 0xc0000081 },           { HVM_LSTAR, 0xc0000082 },
+		{ HVM_CSTAR, 0xc0000083 },          { HVM_SFMASK, 0xc0000084 },
 		{ HVM_KERNEL_GS_BASE, 0xc0000102 }, { HVM_TSC_AUX, 0xc0000103 },
 	};
 
@@ -281,7 +299,8 @@ static void test_directory_pointers(void **)
 	vmx_set(&vcpu, HVM_CR4, 0x20);
 	vmx_set(&vcpu, HVM_CR0, 0x80000011);
 	vmx_set(&vcpu, HVM_CR4, 0xa0);
-	assert_true(vmcs[0x280a] == 0x8001 && vmcs[0x280c] == 0x9001 && vmcs[0x280e] == 0 && vmcs[0x2810] == 0xb001);
+	assert_true(vmcs[0x280a] == 0x8001 && vmcs[0x280c] == 0x9001 && vmcs[0x280e] == 0 &&
+		    vmcs[0x2810] == 0xb001);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(vmcs_writes[0x280a + 2 * i], 1);
 }
@@ -291,7 +310,9 @@ static void test_segments(void **)
 	struct segment s;
 
 	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
-		const struct segment in = { .selector = (u16)(0x10 + 8 * seg), .attr = 0xa0f3, .limit = 0xfffff000u + seg,
+		const struct segment in = { .selector = (u16)(0x10 + 8 * seg),
+					    .attr = 0xa0f3,
+					    .limit = 0xfffff000u + seg,
 					    .base = 0xffff888000000000ull + seg };
 
 		vmx_set_segment(&vcpu, seg, &in);
@@ -301,7 +322,8 @@ static void test_segments(void **)
 		assert_int_equal(vmcs[0x4800 + 2 * seg], in.limit);
 		assert_int_equal(vmcs[0x6806 + 2 * seg], in.base);
 		vmx_get_segment(&vcpu, seg, &s);
-		assert_true(s.selector == in.selector && s.attr == in.attr && s.limit == in.limit && s.base == in.base);
+		assert_true(s.selector == in.selector && s.attr == in.attr && s.limit == in.limit &&
+			    s.base == in.base);
 	}
 	vmx_set_desc_table(&vcpu, false, &(struct desc_table){ 0xfffffe0000001000ull, 0x7f });
 	vmx_set_desc_table(&vcpu, true, &(struct desc_table){ 0xfffffe0000000000ull, 0xfff });
@@ -321,7 +343,8 @@ static void test_power_on(void **)
 	assert_power_on(&vcpu);
 	for (unsigned i = 0; i < ARRAY_SIZE(other); i++)
 		assert_int_equal(vmcs[other[i]], 0);
-	assert_true(vmx_vcpu(&vcpu)->rsp != vcpu.regs.gpr[GPR_RSP] && vmx_vcpu(&vcpu)->rflags != vcpu.regs.rflags);
+	assert_true(vmx_vcpu(&vcpu)->rsp != vcpu.regs.gpr[GPR_RSP] &&
+		    vmx_vcpu(&vcpu)->rflags != vcpu.regs.rflags);
 }
 
 int main(void)

@@ -22,7 +22,9 @@ static void fake_clflush(const void *line);
 
 #define PAGES 64
 #define BLOCKED (~0ull)
-#define GOOD_CAP (2 | VTD_CAP_SAGAW_4 | 47ull << 16 | 0x40ull << 24 | VTD_CAP_2M | VTD_CAP_1G | 1ull << 40 | 3ull << 54)
+#define GOOD_CAP \
+	(2 | VTD_CAP_SAGAW_4 | 47ull << 16 | 0x40ull << 24 | VTD_CAP_2M | VTD_CAP_1G | \
+	 1ull << 40 | 3ull << 54)
 #define GOOD_ECAP (VTD_ECAP_QI | VTD_ECAP_C)
 #define RECORDS 0x400
 
@@ -48,12 +50,29 @@ static struct {
 	bool lost;               /* there are no registers */
 	u64 drained;             /* drain bits of the last IOTLB descriptor */
 	char log[600];
-	struct { u16 bdf; bool valid; u64 context[2]; } context[8]; /* what it keeps */
-	struct { unsigned domain; u64 at; u64 to; bool valid; } iotlb[8];
-	struct { unsigned n; bool valid; u64 entry[2]; } irtes[8];
+	struct {
+		u16 bdf;
+		bool valid;
+		u64 context[2];
+	} context[8]; /* what it keeps */
+	struct {
+		unsigned domain;
+		u64 at;
+		u64 to;
+		bool valid;
+	} iotlb[8];
+	struct {
+		unsigned n;
+		bool valid;
+		u64 entry[2];
+	} irtes[8];
 } hw;
 /* seen: by a unit that is not coherent */
-static struct { u64 *page; bool first; u8 seen[PAGE_SIZE]; } page[PAGES];
+static struct {
+	u64 *page;
+	bool first;
+	u8 seen[PAGE_SIZE];
+} page[PAGES];
 static unsigned nr_pages, pages_left;
 static u64 tsc;
 static struct iommu_unit unit;
@@ -126,7 +145,10 @@ static u64 see(u64 pa)
 
 	for (unsigned i = 0; i < nr_pages; i++)
 		if (pa >= (u64)page[i].page && pa < (u64)page[i].page + PAGE_SIZE) {
-			memcpy(&value, (hw.ecap & VTD_ECAP_C ? (u8 *)page[i].page : page[i].seen) + pa % PAGE_SIZE, 8);
+			memcpy(&value,
+			       (hw.ecap & VTD_ECAP_C ? (u8 *)page[i].page : page[i].seen) +
+				       pa % PAGE_SIZE,
+			       8);
 			return value;
 		}
 	fail_msg("it looks at %#lx", pa);
@@ -148,7 +170,8 @@ static u64 hw_access(u16 bdf, u64 at)
 		hw.context[c].bdf = bdf;
 		hw.context[c].valid = true;
 		for (unsigned i = 0; i < 2; i++)
-			hw.context[c].context[i] = bus & 1 ? see((bus & PTE_ADDR) + (bdf & 0xff) * 16 + i * 8) : 0;
+			hw.context[c].context[i] =
+				bus & 1 ? see((bus & PTE_ADDR) + (bdf & 0xff) * 16 + i * 8) : 0;
 	}
 	if (!(hw.context[c].context[0] & 1))
 		return BLOCKED;
@@ -157,7 +180,8 @@ static u64 hw_access(u16 bdf, u64 at)
 	assert_int_equal(hw.context[c].context[1] & ~0xffff78ull, 2);
 	domain = hw.context[c].context[1] >> 8 & 0xffff;
 	assert_true(domain);
-	while (t < 7 && hw.iotlb[t].valid && (hw.iotlb[t].domain != domain || hw.iotlb[t].at != at >> 12))
+	while (t < 7 && hw.iotlb[t].valid &&
+	       (hw.iotlb[t].domain != domain || hw.iotlb[t].at != at >> 12))
 		t++;
 	if (hw.iotlb[t].valid)
 		return hw.iotlb[t].to;
@@ -196,7 +220,9 @@ static struct sent hw_interrupt(u16 source, u32 address, u32 data)
 
 	assert_int_equal(address >> 20, 0xfee);
 	if (!(hw.gsts & 1u << 25) || (!(address & 0x10) && hw.gsts & 1u << 23))
-		return (struct sent){ .id = address >> 12 & 0xff, .vector = (u8)data, .mode = data >> 8 & 7 };
+		return (struct sent){ .id = address >> 12 & 0xff,
+				      .vector = (u8)data,
+				      .mode = data >> 8 & 7 };
 	if (!(address & 0x10))
 		return (struct sent){ .reason = 0x25 };
 	if (address & 8 && data >> 16)
@@ -221,7 +247,10 @@ static struct sent hw_interrupt(u16 source, u32 address, u32 data)
 	if (e[1] >> 16 != 4 || (u16)e[1] != source)
 		return (struct sent){ .reason = 0x26 };
 	return (struct sent){
-		.id = (u32)(e[0] >> (wide ? 32 : 40)), .vector = (u8)(e[0] >> 16), .mode = e[0] >> 5 & 7, .level = e[0] >> 4 & 1,
+		.id = (u32)(e[0] >> (wide ? 32 : 40)),
+		.vector = (u8)(e[0] >> 16),
+		.mode = e[0] >> 5 & 7,
+		.level = e[0] >> 4 & 1,
 	};
 }
 
@@ -229,7 +258,8 @@ static struct sent hw_interrupt(u16 source, u32 address, u32 data)
 static struct sent hw_input(u16 source, u64 entry)
 {
 	assert_true(entry & BIT(48) && !(entry & 0xfffffffe0700));
-	return hw_interrupt(source, 0xfee00010 | (u32)(entry >> 49) << 5 | (entry >> 11 & 1) << 2, (u32)entry & 0xc0ff);
+	return hw_interrupt(source, 0xfee00010 | (u32)(entry >> 49) << 5 | (entry >> 11 & 1) << 2,
+			    (u32)entry & 0xc0ff);
 }
 
 static void queue_up_to(u64 tail)
@@ -246,7 +276,8 @@ static void queue_up_to(u64 tail)
 		} else if ((d[0] & 0xf) == 2) {
 			unsigned only = (d[0] >> 4 & 3) == 2 ? d[0] >> 16 & 0xffff : 0;
 
-			assert_true((d[0] >> 4 & 3) == (only ? 2 : 1) && !d[1] && !(d[0] & 0xffffffff0000ff00ull & ~0xffff0000ull));
+			assert_true((d[0] >> 4 & 3) == (only ? 2 : 1) && !d[1] &&
+				    !(d[0] & 0xffffffff0000ff00ull & ~0xffff0000ull));
 			hw.drained = d[0] >> 6 & 3;
 			snprintf(text, sizeof(text), only ? "D%u" : "I", only);
 			note(text);
@@ -272,9 +303,12 @@ static void queue_up_to(u64 tail)
 
 static void do_command(u32 value)
 {
-	static const struct { u32 bit; const char *name; } known[] = {
-		{ 1u << 31, "TE" }, { 1u << 28, "EAFL" }, { 1u << 26, "QIE" }, { 1u << 25, "IRE" },
-		{ 1u << 23, "CFI" },
+	static const struct {
+		u32 bit;
+		const char *name;
+	} known[] = {
+		{ 1u << 31, "TE" },  { 1u << 28, "EAFL" }, { 1u << 26, "QIE" },
+		{ 1u << 25, "IRE" }, { 1u << 23, "CFI" },
 	};
 	u32 changed = (value ^ hw.gsts) & ~(1u << 24 | 1u << 30);
 	unsigned count = 0;
@@ -301,7 +335,8 @@ static void do_command(u32 value)
 		if (changed & known[i].bit) {
 			char text[8];
 
-			snprintf(text, sizeof(text), "%s%c", known[i].name, value & known[i].bit ? '+' : '-');
+			snprintf(text, sizeof(text), "%s%c", known[i].name,
+				 value & known[i].bit ? '+' : '-');
 			note(text);
 			/* A tail from before would have it work on what is no descriptor. */
 			if (known[i].bit & 1u << 26) {
@@ -320,7 +355,8 @@ void host_mmio_write(volatile void *reg, unsigned size, u64 value)
 {
 	unsigned at = (unsigned)((volatile u8 *)reg - window);
 
-	assert_int_equal(size, at == VTD_RTADDR || at == VTD_IQT || at == VTD_IQA || at == VTD_IRTA ? 8 : 4);
+	assert_int_equal(
+		size, at == VTD_RTADDR || at == VTD_IQT || at == VTD_IQA || at == VTD_IRTA ? 8 : 4);
 	if (at >= RECORDS) {
 		assert_true(at % 16 == 12 && value == 1u << 31);
 		hw.record[(at - RECORDS) / 16][1] &= ~BIT(63);
@@ -329,18 +365,33 @@ void host_mmio_write(volatile void *reg, unsigned size, u64 value)
 	switch (at) {
 	case VTD_GCMD: do_command((u32)value); break;
 	case VTD_RTADDR: hw.rtaddr = value; break;
-	case VTD_IRTA: assert_int_equal(value & 0x7f0, 0); hw.irta = value; break;
+	case VTD_IRTA:
+		assert_int_equal(value & 0x7f0, 0);
+		hw.irta = value;
+		break;
 	case VTD_FSTS:
 		hw.fsts &= ~(u32)value;
 		if (hw.late)
 			hw.record[0][1] = BIT(63) | 0x0448;
 		hw.late = false;
 		break;
-	case VTD_FECTL: hw.fectl = (u32)value; note(value ? "mask" : "unmask"); break;
-	case VTD_FEDATA: assert_int_equal(value, 0x400); note("data"); break;
-	case VTD_FEADDR: assert_int_equal(value, 0xfee05000); note("address"); break;
+	case VTD_FECTL:
+		hw.fectl = (u32)value;
+		note(value ? "mask" : "unmask");
+		break;
+	case VTD_FEDATA:
+		assert_int_equal(value, 0x400);
+		note("data");
+		break;
+	case VTD_FEADDR:
+		assert_int_equal(value, 0xfee05000);
+		note("address");
+		break;
 	case VTD_FEUADDR: assert_int_equal(value, 0); break;
-	case VTD_IQA: assert_false(hw.gsts & 1u << 26); hw.iqa = value; break;
+	case VTD_IQA:
+		assert_false(hw.gsts & 1u << 26);
+		hw.iqa = value;
+		break;
 	case VTD_IQT: queue_up_to(value); break;
 	default: fail_msg("write to %#x", at);
 	}
@@ -407,7 +458,8 @@ static void test_order(void **)
 {
 	assert_null(vtd_ops.start(&unit));
 	expect("mask QIE+");
-	assert_true(unit.max_leaf == LEAF_1G && unit.bits == 48 && unit.domains == 256 && unit.coherent && !unit.keeps_absent);
+	assert_true(unit.max_leaf == LEAF_1G && unit.bits == 48 && unit.domains == 256 &&
+		    unit.coherent && !unit.keeps_absent);
 	assert_null(vtd_ops.enable(&unit, 0xfee05000, 0x400));
 	expect("SRTP C I W TE+ data address unmask");
 	assert_int_equal(hw.drained, 3);
@@ -445,15 +497,14 @@ static void *s2_to_virt(u64 pa)
 	return host_hpa_to_virt(hpa(pa));
 }
 
-static void s2_free(void *)
-{
-}
+static void s2_free(void *) { }
 
 static const struct stage2_mem mem = { s2_alloc, s2_free, s2_to_hpa, s2_to_virt };
 
 static void build(struct stage2 *s)
 {
-	assert_int_equal(stage2_init(s, unit.snoops ? vtd_ops.snooped : vtd_ops.format, &mem, LEAF_1G), 0);
+	assert_int_equal(
+		stage2_init(s, unit.snoops ? vtd_ops.snooped : vtd_ops.format, &mem, LEAF_1G), 0);
 	assert_int_equal(stage2_map(s, 0, GIB(3), GIB(1), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
 	assert_int_equal(stage2_map(s, GIB(1), GIB(8), MIB(2), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
 	assert_int_equal(stage2_map(s, GIB(2), GIB(9), KIB(4), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
@@ -589,7 +640,8 @@ static void test_faults(void **)
 	record(1, 0x0148, 0x123456789abc, true);
 	record(0, 0x0248, 0x5000, false);
 	assert_true(vtd_ops.fault(&unit, &f));
-	assert_true(f.bdf == 0x248 && !f.write && !f.interrupt && f.address == 0x5000 && f.reason == 5 && f.count == 1);
+	assert_true(f.bdf == 0x248 && !f.write && !f.interrupt && f.address == 0x5000 &&
+		    f.reason == 5 && f.count == 1);
 	hw.fsts = 0x51; /* one was lost, and the queue has errors */
 	assert_true(vtd_ops.fault(&unit, &f));
 	assert_true(f.bdf == 0x148 && f.write && f.address == 0x123456789000 && f.count == 1);
@@ -654,7 +706,8 @@ static void test_interrupt_faults(void **)
 	hw.record[0][0] = 0x8123ull << 48 | 0xffff;
 	hw.record[0][1] = BIT(63) | 0x26ull << 32 | 0x148;
 	assert_true(vtd_ops.fault(&unit, &f));
-	assert_true(f.bdf == 0x148 && f.interrupt && f.address == 0x8123 && f.reason == 0x26 && f.count == 1);
+	assert_true(f.bdf == 0x148 && f.interrupt && f.address == 0x8123 && f.reason == 0x26 &&
+		    f.count == 1);
 	hw.record[0][1] = BIT(63) | 0x20ull << 32 | 0x148;
 	assert_true(vtd_ops.fault(&unit, &f) && f.interrupt && f.count == 2);
 	hw.record[0][1] = BIT(63) | 0x1full << 32 | 0x148;
@@ -671,8 +724,9 @@ struct interrupt {
 
 static bool fill(unsigned n, const struct interrupt *i)
 {
-	return i ? vtd_ops.interrupt(&unit, n, i->source, i->apic_id, i->vector | (u32)i->mode << 8 | (u32)i->level << 15) :
-		   vtd_ops.interrupt(&unit, n, 0, 0, 0);
+	return i ? vtd_ops.interrupt(&unit, n, i->source, i->apic_id,
+				     i->vector | (u32)i->mode << 8 | (u32)i->level << 15)
+		 : vtd_ops.interrupt(&unit, n, 0, 0, 0);
 }
 
 static struct interrupt to(u32 id, u8 vector)
@@ -707,7 +761,8 @@ static void test_interrupts(void **)
 	assert_int_equal(hw_interrupt(0x248, 0xfee03000, 0x44).reason, 0x25);
 	for (unsigned n = 0; n < 2; n++)
 		for (unsigned at = n ? 500 : 0; at < (n ? 512 : 4); at++)
-			assert_int_equal(hw_interrupt(0x148, vtd_ops.message(at, false), 0).reason, 0x22);
+			assert_int_equal(hw_interrupt(0x148, vtd_ops.message(at, false), 0).reason,
+					 0x22);
 	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(512, false), 0).reason, 0x21);
 	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(511, false), 0).reason, 0x22);
 	assert_true(fill(511, &i));
@@ -800,7 +855,8 @@ static void test_no_remapping(void **)
 	reset(NULL);
 	start_well();
 	pages_left = 1;
-	assert_string_equal(vtd_ops.remap(&unit, 512, true), "finds no memory for the table of its interrupts");
+	assert_string_equal(vtd_ops.remap(&unit, 512, true),
+			    "finds no memory for the table of its interrupts");
 	expect("");
 	for (unsigned n = 0; n < ARRAY_SIZE(stuck); n++) {
 		done(NULL);
@@ -899,7 +955,8 @@ static void test_format(void **)
 	assert_true(f->leaf(0x1000, LEAF_4K, STAGE2_W, MEMTYPE_UC) == (0x1000 | 2));
 	assert_true(f->table(0x3000, 1) == (0x3000 | 3));
 	assert_true(f->present(1) && f->present(2) && !f->present(~3ull));
-	assert_true(f->prot(3) == (STAGE2_R | STAGE2_W) && f->prot(1) == STAGE2_R && f->type(3) == MEMTYPE_WB);
+	assert_true(f->prot(3) == (STAGE2_R | STAGE2_W) && f->prot(1) == STAGE2_R &&
+		    f->type(3) == MEMTYPE_WB);
 }
 
 int main(void)
@@ -907,8 +964,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, reset, done),
 		cmocka_unit_test_setup_teardown(test_left_on, reset, done),
-		cmocka_unit_test_setup_teardown(test_set, reset, done), cmocka_unit_test_setup_teardown(test_snoops, reset, done),
-		cmocka_unit_test_setup_teardown(test_many, reset, done), cmocka_unit_test_setup_teardown(test_flush, reset, done),
+		cmocka_unit_test_setup_teardown(test_set, reset, done),
+		cmocka_unit_test_setup_teardown(test_snoops, reset, done),
+		cmocka_unit_test_setup_teardown(test_many, reset, done),
+		cmocka_unit_test_setup_teardown(test_flush, reset, done),
 		cmocka_unit_test_setup_teardown(test_not_coherent, reset, done),
 		cmocka_unit_test_setup_teardown(test_write_buffer, reset, done),
 		cmocka_unit_test_setup_teardown(test_faults, reset, done),

@@ -79,7 +79,18 @@ static u32 act(struct vcpu *vcpu, u8 action, u32 parameter)
 	return 0;
 }
 
-enum { RESET = 1, LEFT = 4, COUNT = 5, SET_COUNT = 6, RUNS = 8, START = 9, STOPPED = 10, STOP = 11, STATUS = 32, CLEAR = 33 };
+enum {
+	RESET = 1,
+	LEFT = 4,
+	COUNT = 5,
+	SET_COUNT = 6,
+	RUNS = 8,
+	START = 9,
+	STOPPED = 10,
+	STOP = 11,
+	STATUS = 32,
+	CLEAR = 33
+};
 
 /* What a test before has left there is nothing to this one. */
 static int setup(void **)
@@ -93,7 +104,8 @@ static int setup(void **)
 	aml_init(&a, &wdat, sizeof(wdat));
 	acpi_put_wdat(&a, NULL);
 	assert_int_equal(aml_error(&a), 0);
-	assert_int_equal(a.len, offsetof(typeof(wdat), entry) + wdat.entries * sizeof(struct entry));
+	assert_int_equal(a.len,
+			 offsetof(typeof(wdat), entry) + wdat.entries * sizeof(struct entry));
 	act(vm->vcpus[0], CLEAR, 0);
 	return 0;
 }
@@ -120,7 +132,8 @@ static void test_bites(void **)
 {
 	struct vcpu *vcpu = vm->vcpus[0];
 
-	assert_true(act(vcpu, STOPPED, 0) && !act(vcpu, RUNS, 0) && !act(vcpu, LEFT, 0) && !act(vcpu, STATUS, 0));
+	assert_true(act(vcpu, STOPPED, 0) && !act(vcpu, RUNS, 0) && !act(vcpu, LEFT, 0) &&
+		    !act(vcpu, STATUS, 0));
 	act(vcpu, SET_COUNT, 50);
 	act(vcpu, RESET, 0);
 	assert_null(fake_host.timers); /* it does not run */
@@ -263,7 +276,9 @@ static void test_direct(void **)
 	vm = fake_vm_create(0);
 	fake_vm_direct = false;
 	assert_null(pio_find(vm, 0x610));
-	assert_non_null(strstr(fake_host.log, "vm0: its watchdog needs an HPET that interrupts (watchdog = no)\n"));
+	assert_non_null(
+		strstr(fake_host.log,
+		       "vm0: its watchdog needs an HPET that interrupts (watchdog = no)\n"));
 	d->vcpu_pause(vm->vcpus[0], vm->device[0], true);
 	d->vcpu_pause(vm->vcpus[0], vm->device[0], false);
 	d->vcpu_stop(vm->vcpus[0], vm->device[0]);

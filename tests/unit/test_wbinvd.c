@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
 /*
- * When a guest's WBINVD or INVD is the CPU's, when the guest may go on, as behind a bus lock, and what the exit of an interrupt
- * window leaves. The file of the exits' handlers is included.
+ * When a guest's WBINVD or INVD is the CPU's, when the guest may go on, as behind a bus lock, and
+ * what the exit of an interrupt window leaves. The file of the exits' handlers is included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,24 +62,51 @@ static void request_irq_window(struct vcpu *, bool on)
 	closed++;
 }
 
-static const struct hvm_ops ops = { .get_segment = get_segment, .request_irq_window = request_irq_window };
+static const struct hvm_ops ops = { .get_segment = get_segment,
+				    .request_irq_window = request_irq_window };
 const struct hvm_ops *hvm = &ops;
 const struct debugger *debugger;
 
 /* Nobody calls the rest of it. */
-#define NONE(name) void name(struct vcpu *, const struct vmexit *) { fail(); }
-NONE(emulate_io) NONE(emulate_mmio) NONE(exit_cpuid) NONE(exit_cr) NONE(exit_hypercall) NONE(exit_rdmsr) NONE(exit_wrmsr)
-NONE(exit_xsetbv) NONE(exit_init)
-void emulate_give_up(struct vcpu *, const char *) { fail(); }
-static bool may_open; /* interrupts */
-void host_interrupt_window(void) { assert_true(may_open); }
-void host_log_limited(struct log_limit *, const char *, const char *, ...)
-{
-}
+#define NONE(name) \
+	void name(struct vcpu *, const struct vmexit *) \
+	{ \
+		fail(); \
+	}
+NONE(emulate_io)
+NONE(emulate_mmio)
+NONE(exit_cpuid)
+NONE(exit_cr)
+NONE(exit_hypercall)
+NONE(exit_rdmsr)
+NONE(exit_wrmsr)
+NONE(exit_xsetbv)
+NONE(exit_init)
 
-void host_log(const char *, ...) { fail(); }
-void vcpu_raise(struct vcpu *, u8) { fail(); }
-bool vm_end(struct vm *, enum vm_end) { fail(); return false; }
+void emulate_give_up(struct vcpu *, const char *)
+{
+	fail();
+}
+static bool may_open; /* interrupts */
+void host_interrupt_window(void)
+{
+	assert_true(may_open);
+}
+void host_log_limited(struct log_limit *, const char *, const char *, ...) { }
+
+void host_log(const char *, ...)
+{
+	fail();
+}
+void vcpu_raise(struct vcpu *, u8)
+{
+	fail();
+}
+bool vm_end(struct vm *, enum vm_end)
+{
+	fail();
+	return false;
+}
 
 static void leave(void)
 {
@@ -139,7 +166,8 @@ static void test_with_devices(void **)
 static void test_bus_lock(void **)
 {
 	vcpu.regs.rip = 0x1000;
-	vmexit_handlers[VMEXIT_BUS_LOCK](&vcpu, &(struct vmexit){ .reason = VMEXIT_BUS_LOCK, .insn_len = 2 });
+	vmexit_handlers[VMEXIT_BUS_LOCK](&vcpu, &(struct vmexit){ .reason = VMEXIT_BUS_LOCK,
+								  .insn_len = 2 });
 	assert_true(vcpu.bus_locked && vcpu.look && vcpu.regs.rip == 0x1000);
 	/* Interrupts of the node are taken meanwhile. */
 	may_open = true;
@@ -167,8 +195,9 @@ static void test_irq_window(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_privilege), cmocka_unit_test(test_without_devices), cmocka_unit_test(test_with_devices),
-		cmocka_unit_test(test_bus_lock), cmocka_unit_test(test_irq_window),
+		cmocka_unit_test(test_privilege),    cmocka_unit_test(test_without_devices),
+		cmocka_unit_test(test_with_devices), cmocka_unit_test(test_bus_lock),
+		cmocka_unit_test(test_irq_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

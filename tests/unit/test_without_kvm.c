@@ -109,8 +109,10 @@ static void test_told(void **)
 	goes_on();
 	guest_out(vm, 0x43, 1, 0xb0);
 	assert_int_equal(vm->end, VM_END_CRASH);
-	assert_string_equal(fake_host.log, "vm0: the kernel does not know tsc_early_khz=, as Linux from 5.8 on does, "
-					   "and there is no PIT\n");
+	assert_string_equal(
+		fake_host.log,
+		"vm0: the kernel does not know tsc_early_khz=, as Linux from 5.8 on does, "
+		"and there is no PIT\n");
 	assert_int_equal(monitor_slots[0].without, 0);
 }
 
@@ -152,7 +154,8 @@ static void test_may_not(void **)
 	vm->direct = true;
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, OFF), -EFAULT);
 	assert_int_equal(vm->end, VM_RUNNING);
-	assert_non_null(strstr(fake_host.log, "#GP, for the local APIC stays at 0xfee00000 in x2APIC mode\n"));
+	assert_non_null(strstr(fake_host.log,
+			       "#GP, for the local APIC stays at 0xfee00000 in x2APIC mode\n"));
 	vcpu->lapic->was_on = false;
 	vm->is_linux = false;
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, OFF), -EFAULT);

@@ -72,9 +72,7 @@ void nmi_look(void)
 	looks++;
 }
 
-void mce_look(void)
-{
-}
+void mce_look(void) { }
 
 void timer_run_due(void)
 {
@@ -115,13 +113,9 @@ void idle_work_pass_on(void)
 
 bool console_polled;
 
-void console_poll_now(void)
-{
-}
+void console_poll_now(void) { }
 
-void console_idle(void)
-{
-}
+void console_idle(void) { }
 
 bool screen_idle_draw(void)
 {
@@ -210,7 +204,8 @@ static void test_closed(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_unowned, setup), cmocka_unit_test_setup(test_halted, setup),
+		cmocka_unit_test_setup(test_unowned, setup),
+		cmocka_unit_test_setup(test_halted, setup),
 		cmocka_unit_test_setup(test_closed, setup),
 	};
 

@@ -41,29 +41,17 @@ const struct cmdline *cmdline_of_boot(void)
 	return NULL;
 }
 
-void nmi_look(void)
-{
-}
+void nmi_look(void) { }
 
-void mce_look(void)
-{
-}
+void mce_look(void) { }
 
-void timer_run_due(void)
-{
-}
+void timer_run_due(void) { }
 
-void idle_hlt(const u32 *)
-{
-}
+void idle_hlt(const u32 *) { }
 
-void idle_nmi(const u32 *)
-{
-}
+void idle_nmi(const u32 *) { }
 
-void idle_mwait(const u32 *, u32)
-{
-}
+void idle_mwait(const u32 *, u32) { }
 
 static unsigned idle_steps, passed_on;
 static jmp_buf out;
@@ -85,13 +73,9 @@ static unsigned draws;
 
 bool console_polled;
 
-void console_poll_now(void)
-{
-}
+void console_poll_now(void) { }
 
-void console_idle(void)
-{
-}
+void console_idle(void) { }
 
 bool screen_idle_draw(void)
 {
@@ -99,9 +83,7 @@ bool screen_idle_draw(void)
 	return false;
 }
 
-void screen_idle_ends(void)
-{
-}
+void screen_idle_ends(void) { }
 
 #define this_cpu() running
 #include "kernel/cpu/kick.c"
@@ -124,9 +106,11 @@ static void test_behind(void **)
 	assert_true(cpus[1].work == &first && !cpu_own(&cpus[1], next_work) && nmis == 1);
 	assert_int_equal(host_cpu_assign(1, &second), -EBUSY);
 	assert_int_equal(host_cpu_assign_behind(1, &second), 0);
-	assert_true(cpus[1].work == &first && cpu_own(&cpus[1], next_work) == &second && cpus[1].kick);
+	assert_true(cpus[1].work == &first && cpu_own(&cpus[1], next_work) == &second &&
+		    cpus[1].kick);
 	assert_int_equal(host_cpu_assign_behind(1, &third), -EBUSY);
-	assert_true(move_on(&cpus[1], &first) && cpus[1].work == &second && !cpu_own(&cpus[1], next_work));
+	assert_true(move_on(&cpus[1], &first) && cpus[1].work == &second &&
+		    !cpu_own(&cpus[1], next_work));
 	assert_int_equal(host_cpu_assign_behind(1, &third), 0);
 	assert_true(move_on(&cpus[1], &second) && cpus[1].work == &third);
 	assert_false(move_on(&cpus[1], &third));
@@ -191,8 +175,10 @@ static void test_idle(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_behind, reset), cmocka_unit_test_setup(test_ends_meanwhile, reset),
-		cmocka_unit_test_setup(test_given_meanwhile, reset), cmocka_unit_test_setup(test_successor, reset),
+		cmocka_unit_test_setup(test_behind, reset),
+		cmocka_unit_test_setup(test_ends_meanwhile, reset),
+		cmocka_unit_test_setup(test_given_meanwhile, reset),
+		cmocka_unit_test_setup(test_successor, reset),
 		cmocka_unit_test_setup(test_idle, reset),
 	};
 

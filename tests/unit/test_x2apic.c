@@ -101,7 +101,9 @@ static void test_tcg(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wish), cmocka_unit_test(test_forced), cmocka_unit_test(test_tcg),
+		cmocka_unit_test(test_wish),
+		cmocka_unit_test(test_forced),
+		cmocka_unit_test(test_tcg),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

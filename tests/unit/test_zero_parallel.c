@@ -19,7 +19,10 @@
 #define NODE_1 GIB(64) /* its memory begins there */
 
 static struct cpu cpus[ALL], *running = &cpus[0];
-static struct { unsigned cpu; struct host_work *work; } queue[ALL];
+static struct {
+	unsigned cpu;
+	struct host_work *work;
+} queue[ALL];
 static unsigned nr_queued, nr_assigned, assigned_on[2];
 /* bytes: of each node; by CPUs of the other one; by the caller when all others had ended */
 static u64 zeroed[2], far, late;
@@ -110,7 +113,8 @@ static bool unowned(unsigned cpu)
 #undef mc_zero
 
 static struct host_extent extent[] = {
-	{ .base = { GIB(1) }, .size = GIB(8), .node = 0 }, { .base = { NODE_1 }, .size = GIB(8), .node = 1 },
+	{ .base = { GIB(1) }, .size = GIB(8), .node = 0 },
+	{ .base = { NODE_1 }, .size = GIB(8), .node = 1 },
 };
 
 /* A VM of the first n CPUs with 8 GiB on each node. */
@@ -129,7 +133,8 @@ static void zero(unsigned n)
 	zero_parallel(extent, ARRAY_SIZE(extent), list, n, unowned);
 	assert_int_equal(nr_queued, 0);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(zeroed[i], extent[i].zero ? 0 : GIB(8) - (lost_page && !i ? PAGE_SIZE : 0));
+		assert_int_equal(zeroed[i],
+				 extent[i].zero ? 0 : GIB(8) - (lost_page && !i ? PAGE_SIZE : 0));
 }
 
 /* A VM of all CPUs: each takes part. */
@@ -198,7 +203,8 @@ static void test_none_left_to_borrow(void **)
 /* Neither written nor read: at the begin and the end of a step, and between. Nor twice, where it is met by that. */
 static void test_lost(void **)
 {
-	static const u64 lost[] = { GIB(1), GIB(1) + STEP - PAGE_SIZE, GIB(2) + 5 * PAGE_SIZE, GIB(9) - PAGE_SIZE };
+	static const u64 lost[] = { GIB(1), GIB(1) + STEP - PAGE_SIZE, GIB(2) + 5 * PAGE_SIZE,
+				    GIB(9) - PAGE_SIZE };
 
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(lost); i++) {
 		lost_page = lost[i / 2];
@@ -212,9 +218,9 @@ static void test_lost(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_its_own), cmocka_unit_test(test_borrows),
-		cmocka_unit_test(test_none_left_to_borrow), cmocka_unit_test(test_lost), cmocka_unit_test(test_zero_already),
-		cmocka_unit_test(test_wanted),
+		cmocka_unit_test(test_all_its_own),         cmocka_unit_test(test_borrows),
+		cmocka_unit_test(test_none_left_to_borrow), cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_zero_already),        cmocka_unit_test(test_wanted),
 	};
 
 	memset(looping, true, sizeof(looping));

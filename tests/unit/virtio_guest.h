@@ -24,8 +24,21 @@
 #define GUEST_RAM MIB(4)
 
 /* Registers of the common structure. */
-enum { FEATURE_SELECT = 0, FEATURE = 4, ACCEPT_SELECT = 8, ACCEPT = 12, CONFIG_VECTOR = 16, QUEUES = 18, STATUS = 20, SELECT = 22,
-       QUEUE_SIZE = 24, QUEUE_VECTOR = 26, QUEUE_ENABLE = 28, QUEUE_NOTIFY_OFF = 30, QUEUE_DESC = 32 };
+enum {
+	FEATURE_SELECT = 0,
+	FEATURE = 4,
+	ACCEPT_SELECT = 8,
+	ACCEPT = 12,
+	CONFIG_VECTOR = 16,
+	QUEUES = 18,
+	STATUS = 20,
+	SELECT = 22,
+	QUEUE_SIZE = 24,
+	QUEUE_VECTOR = 26,
+	QUEUE_ENABLE = 28,
+	QUEUE_NOTIFY_OFF = 30,
+	QUEUE_DESC = 32
+};
 #define DEVICE_CONFIG 0x1000u
 #define NOTIFY(n) (0x2000u + 4 * (n))
 
@@ -33,7 +46,12 @@ static struct vm *vm;
 static struct vm_pci pci;
 static u64 ecam_at;
 static u8 ecam_buses;
-static struct { unsigned count; u64 address; u32 data; const struct vm *to; } sent; /* messages */
+static struct {
+	unsigned count;
+	u64 address;
+	u32 data;
+	const struct vm *to;
+} sent; /* messages */
 static u16 offered[10]; /* by queue: the driver's index */
 
 int pci_root_ecam(struct vm *, u64 base, u8 last_bus)
@@ -63,11 +81,11 @@ static const struct vcpu *judge_message(struct vm *which, u64 address, u32 data)
 	return address >> 20 == 0xfee && !(data & 0x700) ? which->vcpus[0] : NULL;
 }
 
-static void ignore_line(struct vm *, unsigned, bool)
-{
-}
+static void ignore_line(struct vm *, unsigned, bool) { }
 
-static const struct intc_ops intc = { .msi = take_message, .msi_vcpu = judge_message, .line = ignore_line };
+static const struct intc_ops intc = { .msi = take_message,
+				      .msi_vcpu = judge_message,
+				      .line = ignore_line };
 
 /* fake_vm_config says which devices. */
 static inline int guest_start(void)
@@ -95,12 +113,15 @@ static inline u32 config_read(unsigned index, u16 offset, unsigned size)
 {
 	u32 value = 0;
 
-	return pci_virtual_read(vm, (u32)pci.virtual_bus << 8 | index << 3, offset, size, &value) ? value : 0xdead;
+	return pci_virtual_read(vm, (u32)pci.virtual_bus << 8 | index << 3, offset, size, &value)
+		       ? value
+		       : 0xdead;
 }
 
 static inline void config_write(unsigned index, u16 offset, unsigned size, u32 value)
 {
-	pci_virtual_write(vm->vcpus[0], (u32)pci.virtual_bus << 8 | index << 3, offset, size, value);
+	pci_virtual_write(vm->vcpus[0], (u32)pci.virtual_bus << 8 | index << 3, offset, size,
+			  value);
 }
 
 static inline u32 get(unsigned index, u32 offset, unsigned size)

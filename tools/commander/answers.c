@@ -80,7 +80,8 @@ static void put_line(const char *p, const size_t *width, int heading)
 		make_shown(&f, text);
 		size_t n = heading ? f.name_n : f.value_n;
 
-		printf("%.*s%*s", (int)n, heading ? f.name : f.value, *p && *p != '\n' ? (int)(width[k] - n + 2) : 0, "");
+		printf("%.*s%*s", (int)n, heading ? f.name : f.value,
+		       *p && *p != '\n' ? (int)(width[k] - n + 2) : 0, "");
 	}
 	putchar('\n');
 }

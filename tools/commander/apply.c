@@ -29,5 +29,7 @@ void command_apply(const struct words *w)
 	argv[n] = NULL;
 	/* execvp() changes none of the words. */
 	execvp(PROGRAM, (char *const *)argv);
-	fail(BROKEN, PROGRAM, errno == ENOENT ? "it is not here: install the package margay-apply" : strerror(errno));
+	fail(BROKEN, PROGRAM,
+	     errno == ENOENT ? "it is not here: install the package margay-apply"
+			     : strerror(errno));
 }

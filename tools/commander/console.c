@@ -53,7 +53,8 @@ static void make_raw(const char *name, int plain)
 {
 	struct termios raw = before;
 
-	fprintf(stderr, "margay: %s: Ctrl-] leaves%s\n", name, plain ? "; without escape sequences (--raw)" : "");
+	fprintf(stderr, "margay: %s: Ctrl-] leaves%s\n", name,
+		plain ? "; without escape sequences (--raw)" : "");
 	cfmakeraw(&raw);
 	atexit(restore);
 	signal(SIGTERM, killed);
@@ -67,7 +68,9 @@ static void say_if_paused(const char *name)
 	char state[24], *vm = lines_of(COMMANDER_SHOW, name);
 
 	if (margay_value(vm, "state", state, sizeof(state)) && !strcmp(state, "paused"))
-		fprintf(stderr, "margay: %s is paused: it hears what is typed when margay resume %s lets it go on\n", name, name);
+		fprintf(stderr,
+			"margay: %s is paused: it hears what is typed when margay resume %s lets it go on\n",
+			name, name);
 	free(vm);
 }
 
@@ -96,7 +99,8 @@ void command_console(const struct words *w)
 		if (leave)
 			n = leave - text - (ssize_t)head;
 		if (n > 0) {
-			err = margay_call(node, COMMANDER_WRITE, text, head + (size_t)n, &answer, NULL);
+			err = margay_call(node, COMMANDER_WRITE, text, head + (size_t)n, &answer,
+					  NULL);
 			if (err < 0)
 				fail_channel();
 			if (err)

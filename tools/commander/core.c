@@ -37,7 +37,9 @@ static int pauses(const char *name)
 			return asked;
 		/* Who may not let it go on does not stop it. */
 		if (!strstr(may, "create") || !strstr(may, "destroy")) {
-			fprintf(stderr, "margay: %s runs on meanwhile: control_may does not have create and destroy\n", name);
+			fprintf(stderr,
+				"margay: %s runs on meanwhile: control_may does not have create and destroy\n",
+				name);
 			return 0;
 		}
 		if (!asked)
@@ -72,7 +74,8 @@ void command_dump(const struct words *w)
 	}
 	if (err)
 		snprintf(said, sizeof(said), "%s", err > 0 ? answer : strerror(why));
-	if (paused && margay_call(node, COMMANDER_RESUME, w->arg[0], strlen(w->arg[0]), &answer, NULL))
+	if (paused &&
+	    margay_call(node, COMMANDER_RESUME, w->arg[0], strlen(w->arg[0]), &answer, NULL))
 		fprintf(stderr, "margay: %s stays paused: resume it\n", w->arg[0]);
 	if (err)
 		fail(err > 0 ? REFUSED : BROKEN, err > 0 ? said : w->arg[1], err > 0 ? NULL : said);

@@ -23,8 +23,9 @@
 
 /* In the order of struct user_regs_struct. */
 static const char *const registers[] = {
-	"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", NULL, "rip", "cs",
-	"rflags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs",
+	"r15",    "r14", "r13", "r12",     "rbp",     "rbx", "r11", "r10", "r9",
+	"r8",     "rax", "rcx", "rdx",     "rsi",     "rdi", NULL,  "rip", "cs",
+	"rflags", "rsp", "ss",  "fs_base", "gs_base", "ds",  "es",  "fs",  "gs",
 };
 #define REGISTERS (sizeof(registers) / sizeof(*registers))
 
@@ -47,7 +48,11 @@ struct dump {
 	int fd;
 	unsigned vcpus;
 	unsigned pieces;
-	struct { unsigned long at; unsigned long size; off_t file; } piece[PIECES];
+	struct {
+		unsigned long at;
+		unsigned long size;
+		off_t file;
+	} piece[PIECES];
 	off_t info;             /* where in the file VMCOREINFO was found; 0: nowhere */
 	unsigned info_size;
 	char **answer;
@@ -105,8 +110,9 @@ static void look_for_info(struct dump *d, const char *page, off_t at)
 	Elf64_Nhdr head;
 
 	memcpy(&head, page, sizeof(head));
-	if (d->info || head.n_namesz != sizeof(NAME) || head.n_type || !head.n_descsz || head.n_descsz > INFO_MAX ||
-	    memcmp(page + sizeof(head), NAME, sizeof(NAME)) != 0 || memcmp(page + NAMED, "OSRELEASE=", 10) != 0 ||
+	if (d->info || head.n_namesz != sizeof(NAME) || head.n_type || !head.n_descsz ||
+	    head.n_descsz > INFO_MAX || memcmp(page + sizeof(head), NAME, sizeof(NAME)) != 0 ||
+	    memcmp(page + NAMED, "OSRELEASE=", 10) != 0 ||
 	    !memmem(page, PAGE, "\nKERNELOFFSET=", 14))
 		return;
 	d->info = at;
@@ -129,7 +135,8 @@ static int copy_piece(struct dump *d, unsigned i, int (*stops)(void))
 			errno = EINTR;
 			return -1;
 		}
-		snprintf(text, sizeof(text), "%.60s %lu %lu", d->vm, d->piece[i].at + done, left < PIECE ? left : PIECE);
+		snprintf(text, sizeof(text), "%.60s %lu %lu", d->vm, d->piece[i].at + done,
+			 left < PIECE ? left : PIECE);
 		err = ask(d, COMMANDER_MEMORY, text, &size);
 		if (err)
 			return err;
@@ -158,7 +165,9 @@ static int read_status(struct dump *d, unsigned vcpu, struct status_note *note)
 	int err;
 
 	snprintf(text, sizeof(text), "%.60s %u", d->vm, vcpu);
-	*note = (struct status_note){ { 5, STATUS_SIZE, NT_PRSTATUS }, "CORE", .pid = (int)vcpu + 1 };
+	*note = (struct status_note){ { 5, STATUS_SIZE, NT_PRSTATUS },
+				      "CORE",
+				      .pid = (int)vcpu + 1 };
 	err = ask(d, COMMANDER_REGISTERS, text, NULL);
 	if (err > 0)
 		fprintf(stderr, "margay: without registers: %s\n", *d->answer);
@@ -172,8 +181,8 @@ static int read_status(struct dump *d, unsigned vcpu, struct status_note *note)
 
 static size_t head_size(const struct dump *d)
 {
-	size_t size = sizeof(Elf64_Ehdr) + (1 + d->pieces) * sizeof(Elf64_Phdr) + d->vcpus * sizeof(struct status_note) +
-		      NAMED + INFO_MAX;
+	size_t size = sizeof(Elf64_Ehdr) + (1 + d->pieces) * sizeof(Elf64_Phdr) +
+		      d->vcpus * sizeof(struct status_note) + NAMED + INFO_MAX;
 
 	return (size + PAGE - 1) / PAGE * PAGE;
 }
@@ -188,21 +197,34 @@ static int put_head(struct dump *d)
 	if (!head)
 		return -1;
 	*(Elf64_Ehdr *)(void *)head = (Elf64_Ehdr){
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_CORE, .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = sizeof(Elf64_Ehdr),
-		.e_ehsize = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = (Elf64_Half)(1 + d->pieces),
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_CORE,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(Elf64_Ehdr),
+		.e_ehsize = sizeof(Elf64_Ehdr),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = (Elf64_Half)(1 + d->pieces),
 	};
 	for (unsigned i = 0; !err && i < d->vcpus; i++, at += sizeof(struct status_note))
 		err = read_status(d, i, (struct status_note *)(void *)(head + at));
-	if (!err && d->info && pread(d->fd, head + at, d->info_size, d->info) != (ssize_t)d->info_size)
+	if (!err && d->info &&
+	    pread(d->fd, head + at, d->info_size, d->info) != (ssize_t)d->info_size)
 		d->info_size = 0; /* what only looked like it, at the end */
 	at += d->info_size;
-	ph[0] = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = notes, .p_filesz = at - notes, .p_memsz = at - notes };
+	ph[0] = (Elf64_Phdr){
+		.p_type = PT_NOTE, .p_offset = notes, .p_filesz = at - notes, .p_memsz = at - notes
+	};
 	for (unsigned i = 0; i < d->pieces; i++)
 		ph[1 + i] = (Elf64_Phdr){
-			.p_type = PT_LOAD, .p_flags = PF_R | PF_W | PF_X, .p_offset = (Elf64_Off)d->piece[i].file,
+			.p_type = PT_LOAD,
+			.p_flags = PF_R | PF_W | PF_X,
+			.p_offset = (Elf64_Off)d->piece[i].file,
 			.p_vaddr = d->piece[i].at,
-			.p_paddr = d->piece[i].at, .p_filesz = d->piece[i].size, .p_memsz = d->piece[i].size,
+			.p_paddr = d->piece[i].at,
+			.p_filesz = d->piece[i].size,
+			.p_memsz = d->piece[i].size,
 		};
 	if (!err)
 		err = put(d, head, head_size(d), 0);

@@ -8,17 +8,32 @@
 #include "libmargay.h"
 
 /* Statuses are never used for something else. 1 to 3 are what the program itself has to say. */
-enum { WELL = 0, STOPPED = 10, RESET = 11, EXIT_STATUS = 12, PANICKED = 20, WATCHDOG = 21, MACHINE_CHECK = 22, BLOCKED = 23,
-       CRASH = 24, NOT_STARTED = 30, UNKNOWN = 31 };
+enum {
+	WELL = 0,
+	STOPPED = 10,
+	RESET = 11,
+	EXIT_STATUS = 12,
+	PANICKED = 20,
+	WATCHDOG = 21,
+	MACHINE_CHECK = 22,
+	BLOCKED = 23,
+	CRASH = 24,
+	NOT_STARTED = 30,
+	UNKNOWN = 31
+};
 
 static const struct {
 	const char *kind;
 	int status;
 } ends[] = {
-	{ "poweroff", WELL }, { "exit", EXIT_STATUS }, { "stopped", STOPPED }, { "reset-acpi", RESET }, { "reset-kbd", RESET },
-	{ "reset-cf9", RESET }, { "panicked", PANICKED }, { "triple-fault", PANICKED }, { "watchdog", WATCHDOG },
-	{ "machine-check", MACHINE_CHECK }, { "blocked", BLOCKED }, { "crash", CRASH }, { "crashed", CRASH },
-	{ "not-started", NOT_STARTED }, { "bad-file", NOT_STARTED },
+	{ "poweroff", WELL },        { "exit", EXIT_STATUS },
+	{ "stopped", STOPPED },      { "reset-acpi", RESET },
+	{ "reset-kbd", RESET },      { "reset-cf9", RESET },
+	{ "panicked", PANICKED },    { "triple-fault", PANICKED },
+	{ "watchdog", WATCHDOG },    { "machine-check", MACHINE_CHECK },
+	{ "blocked", BLOCKED },      { "crash", CRASH },
+	{ "crashed", CRASH },        { "not-started", NOT_STARTED },
+	{ "bad-file", NOT_STARTED },
 };
 
 void end_kind(const char *line, char *kind, unsigned long size)

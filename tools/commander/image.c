@@ -65,7 +65,8 @@ static int measure(int fd, FILE *copy, char *piece, struct margay_image *image)
 	return 0;
 }
 
-static int send_pieces(struct margay *m, struct margay_image *image, int fd, char *piece, char **answer)
+static int send_pieces(struct margay *m, struct margay_image *image, int fd, char *piece,
+		       char **answer)
 {
 	unsigned long at = 0;
 	int err = 0;
@@ -89,7 +90,8 @@ static int send_pieces(struct margay *m, struct margay_image *image, int fd, cha
 	return err ? err : margay_call(m, COMMANDER_IMAGE_END, "", 0, answer, NULL);
 }
 
-static int send_file(struct margay *m, struct margay_image *image, int fd, char *piece, char **answer)
+static int send_file(struct margay *m, struct margay_image *image, int fd, char *piece,
+		     char **answer)
 {
 	char text[200], have[4] = "";
 	int n, err;
@@ -99,18 +101,21 @@ static int send_file(struct margay *m, struct margay_image *image, int fd, char 
 	err = margay_call(m, COMMANDER_IMAGE, text, (size_t)n, answer, NULL);
 	if (err)
 		return err;
-	image->sent = !margay_value(*answer, "have", have, sizeof(have)) || strcmp(have, "yes") != 0;
+	image->sent =
+		!margay_value(*answer, "have", have, sizeof(have)) || strcmp(have, "yes") != 0;
 	return image->sent ? send_pieces(m, image, fd, piece, answer) : 0;
 }
 
 /* All of it goes by one port. */
-static int send_held(struct margay *m, struct margay_image *image, int fd, char *piece, char **answer)
+static int send_held(struct margay *m, struct margay_image *image, int fd, char *piece,
+		     char **answer)
 {
 	return margay_hold(m, 1) ? -1 : send_file(m, image, fd, piece, answer);
 }
 
 /* Finds out what it is first. */
-static int measure_and_send(struct margay *m, struct margay_image *image, int fd, char *piece, char **answer)
+static int measure_and_send(struct margay *m, struct margay_image *image, int fd, char *piece,
+			    char **answer)
 {
 	FILE *copy = lseek(fd, 0, SEEK_SET) < 0 ? tmpfile() : NULL;
 	int err = -1, why;
@@ -134,7 +139,8 @@ int margay_send_image(struct margay *m, struct margay_image *image, int fd, char
 	int err = -1, why;
 
 	if (piece)
-		err = image->known ? send_held(m, image, fd, piece, answer) : measure_and_send(m, image, fd, piece, answer);
+		err = image->known ? send_held(m, image, fd, piece, answer)
+				   : measure_and_send(m, image, fd, piece, answer);
 	why = errno;
 	margay_hold(m, 0);
 	free(piece);

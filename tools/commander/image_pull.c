@@ -30,5 +30,7 @@ void command_image_pull(const struct words *w)
 	argv[n] = NULL;
 	/* execvp() changes none of the words. */
 	execvp(PROGRAM, (char *const *)argv);
-	fail(BROKEN, PROGRAM, errno == ENOENT ? "it is not here: install the package margay-image-node" : strerror(errno));
+	fail(BROKEN, PROGRAM,
+	     errno == ENOENT ? "it is not here: install the package margay-image-node"
+			     : strerror(errno));
 }

@@ -23,11 +23,13 @@ static void progress(unsigned long bytes, unsigned long size)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (bytes < size && (now.tv_sec - last.tv_sec) * 1000000000 + now.tv_nsec - last.tv_nsec < SHOWN_AGAIN_NS)
+	if (bytes < size &&
+	    (now.tv_sec - last.tv_sec) * 1000000000 + now.tv_nsec - last.tv_nsec < SHOWN_AGAIN_NS)
 		return;
 	last = now;
 	if (bytes < size)
-		fprintf(stderr, "\r%s: %lu %% of %lu MiB\033[K", sent, bytes * 100 / size, size >> 20);
+		fprintf(stderr, "\r%s: %lu %% of %lu MiB\033[K", sent, bytes * 100 / size,
+			size >> 20);
 	else
 		fprintf(stderr, "\r\033[K");
 }
@@ -41,7 +43,8 @@ static void take_known(const struct words *w, struct margay_image *image)
 		return;
 	if (!w->sha256 || !w->size)
 		fail(USAGE, "image put", "expected --sha256 and --size, or none of them");
-	if (strlen(w->sha256) != sizeof(image->sha256) - 1 || strspn(w->sha256, "0123456789abcdef") != sizeof(image->sha256) - 1)
+	if (strlen(w->sha256) != sizeof(image->sha256) - 1 ||
+	    strspn(w->sha256, "0123456789abcdef") != sizeof(image->sha256) - 1)
 		fail(USAGE, "image put --sha256", "expected 64 hexadecimal digits");
 	errno = 0;
 	image->size = strtoul(w->size, &end, 10);
@@ -71,12 +74,14 @@ void command_image_put(const struct words *w)
 	if (err && image.progress)
 		progress(1, 1);
 	if (err < 0)
-		fail(BROKEN, file, errno == ENODATA ? "not so many bytes as --size says" : strerror(errno));
+		fail(BROKEN, file,
+		     errno == ENODATA ? "not so many bytes as --size says" : strerror(errno));
 	if (err)
 		fail(REFUSED, answer, NULL);
 	if (!json)
 		return;
 	printf("{\"name\":");
 	json_text(image.name, strlen(image.name));
-	printf(",\"size\":%lu,\"sha256\":\"%s\",\"sent\":%s}\n", image.size, image.sha256, image.sent ? "true" : "false");
+	printf(",\"size\":%lu,\"sha256\":\"%s\",\"sent\":%s}\n", image.size, image.sha256,
+	       image.sent ? "true" : "false");
 }

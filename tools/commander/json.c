@@ -10,11 +10,16 @@
 static size_t utf8_size(const char *s, size_t n)
 {
 	unsigned char first = (unsigned char)*s, second = n > 1 ? (unsigned char)s[1] : 0;
-	size_t size = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+	size_t size = first < 0x80   ? 1
+		      : first < 0xc2 ? 0
+		      : first < 0xe0 ? 2
+		      : first < 0xf0 ? 3
+		      : first < 0xf5 ? 4
+				     : 0;
 
 	/* Longer than need be, a half of UTF-16's pairs, beyond U+10FFFF. */
-	if (size > n || (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
-	    (first == 0xf4 && second > 0x8f))
+	if (size > n || (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+	    (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
 		return 0;
 	for (size_t i = 1; i < size; i++)
 		if (((unsigned char)s[i] & 0xc0) != 0x80)
@@ -54,8 +59,10 @@ static int is_one_of(const char *key, size_t n, const char *const *keys)
 /* Whatever stands there, also "no" or "17": somebody has chosen it. */
 static int is_text(const char *key, size_t n)
 {
-	static const char *const texts[] = { "name", "owner", "file", "commander", "kernel", "initrd", "module", "disk", "sha256",
-					     "segment", "cmdline", "why", "last", "end", "state", NULL };
+	static const char *const texts[] = { "name",   "owner",   "file",    "commander",
+					     "kernel", "initrd",  "module",  "disk",
+					     "sha256", "segment", "cmdline", "why",
+					     "last",   "end",     "state",   NULL };
 
 	return is_one_of(key, n, texts);
 }
@@ -98,7 +105,8 @@ static void put_value(const char *key, size_t key_size, const char *s, size_t n)
 {
 	static const char *const lists[] = { "may", NULL };
 	/* Of a module of the boot; anywhere else it is a name. */
-	int none = !n || (n == 1 && *s == '-' && is_one_of(key, key_size, (const char *const[]){ "sha256", NULL }));
+	int none = !n || (n == 1 && *s == '-' &&
+			  is_one_of(key, key_size, (const char *const[]){ "sha256", NULL }));
 
 	if (is_one_of(key, key_size, lists))
 		put_list(s, n);

@@ -80,7 +80,8 @@ static int call(struct margay *m, enum commander_request what, const void *data,
 		errno = EMSGSIZE;
 		return -1;
 	}
-	m->out.head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, (u16)what, ++m->tag, (u32)n };
+	m->out.head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, (u16)what,
+						  ++m->tag, (u32)n };
 	/* It may be in there already. */
 	memmove(m->out.bytes + sizeof(m->out.head), data, n);
 	do
@@ -104,7 +105,8 @@ static int call(struct margay *m, enum commander_request what, const void *data,
 	return 0;
 }
 
-int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n, char **answer, size_t *size)
+int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n,
+		char **answer, size_t *size)
 {
 	int held = m->held, err, why;
 

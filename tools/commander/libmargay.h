@@ -26,7 +26,8 @@ int margay_hold(struct margay *m, int hold);
  * node's, or -1 when the channel broke (errno). *answer: what it says, or why not, terminated, until the next call.
  */
 #define MARGAY_DATA_MAX (COMMANDER_MAX - sizeof(struct commander_message))
-int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n, char **answer, size_t *size);
+int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n,
+		char **answer, size_t *size);
 
 /*
  * All lines that answer a request, in as many requests as it takes: 0 and *lines, for free(), or the error number and *lines, why,
@@ -42,14 +43,14 @@ struct margay_image {
 	const char *name;
 	/* size and sha256 are given: it is read once, and no copy of a pipe is made */
 	int known;
-	int replace;        /* the name may be another content's: VMs that are there keep that */
+	int replace; /* the name may be another content's: VMs that are there keep that */
 	/* before each piece that is sent; NULL: nobody wants to know */
 	void (*progress)(unsigned long bytes, unsigned long size);
 	/* Given, or what comes of it: */
 	unsigned long size;
 	char sha256[65];
 	/* What comes of it: */
-	int sent;           /* 0: the node had its content */
+	int sent; /* 0: the node had its content */
 };
 /*
  * fd: a file, or a pipe, of which a copy is made in the directory for temporary files. errno ENODATA: it has not the size that was

@@ -73,7 +73,8 @@ char *lines_of(enum commander_request what, const char *text)
 		fail(REFUSED, lines[0] ? lines : strerror(err), NULL);
 	/* margay_lines() has taken off what a node says that can go on. */
 	if (strstr(lines, "truncated=yes"))
-		fprintf(stderr, "margay: the answer does not fit, and this node cannot go on with it\n");
+		fprintf(stderr,
+			"margay: the answer does not fit, and this node cannot go on with it\n");
 	return lines;
 }
 
@@ -163,7 +164,8 @@ static void command_metrics(const struct words *w)
 	int err = w->output ? metrics_write_file(node, w->output) : metrics_write(node, stdout);
 
 	if (err)
-		fail(err < 0 ? BROKEN : REFUSED, w->output ? w->output : "metrics", strerror(err < 0 ? errno : err));
+		fail(err < 0 ? BROKEN : REFUSED, w->output ? w->output : "metrics",
+		     strerror(err < 0 ? errno : err));
 	if (w->output)
 		done();
 }
@@ -175,7 +177,7 @@ static const struct command {
 	const char *help;
 	enum commander_request what;    /* 0: run() */
 	void (*run)(const struct words *w);
-	int shows;                      /* lines of values */
+	int shows;		      /* lines of values */
 	/* words beside options */
 	unsigned needs;
 	unsigned takes;
@@ -185,37 +187,51 @@ static const struct command {
 	{ "show", "[--file] VM", "one of them; --file: its VM file", 0, command_show, 0, 1, 1 },
 	{ "create", "FILE", "makes a VM of a VM file", 0, command_create, 0, 1, 1 },
 	{ "destroy", "VM", "forgets one that is over", COMMANDER_DESTROY, NULL, 0, 1, 1 },
-	{ "start", "[--wait] VM", "starts it; --wait: until it runs, or has failed", 0, command_start, 0, 1, 1 },
-	{ "stop", "[--timeout SECONDS] VM", "presses its power button; after that time (60) kills it", 0, command_stop, 0, 1, 1 },
-	{ "press", "VM", "presses its power button: it ends, or wakes", COMMANDER_PRESS, NULL, 0, 1, 1 },
+	{ "start", "[--wait] VM", "starts it; --wait: until it runs, or has failed", 0,
+	  command_start, 0, 1, 1 },
+	{ "stop", "[--timeout SECONDS] VM",
+	  "presses its power button; after that time (60) kills it", 0, command_stop, 0, 1, 1 },
+	{ "press", "VM", "presses its power button: it ends, or wakes", COMMANDER_PRESS, NULL, 0, 1,
+	  1 },
 	{ "kill", "VM", "ends it at once, like pulling the plug", COMMANDER_STOP, NULL, 0, 1, 1 },
 	{ "restart", "VM", "stops it and starts it again", COMMANDER_RESTART, NULL, 0, 1, 1 },
 	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },
 	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
-	{ "nmi", "VM", "sends its guest an NMI, as a server's button does", COMMANDER_NMI, NULL, 0, 1, 1 },
-	{ "apply", "[--dry-run] [--prune] [--timeout SECONDS] DIR", "makes the node as VM files and images of a folder say", 0,
-	  command_apply, 0, 1, 1 },
-	{ "wait", "VM", "waits until it is over, shows it; status: how it ended", 0, command_wait, 0, 1, 1 },
-	{ "watch", "", "looks at the node for all who wait (margay-watch.socket)", 0, command_watch, 0, 0, 0 },
-	{ "console", "[--raw] VM", "its console, from the oldest output kept; --raw: as it is", 0, command_console, 0, 1, 1 },
-	{ "dump", "VM FILE", "its memory and registers as a core file, for crash and gdb", 0, command_dump, 0, 2, 2 },
-	{ "stats", "[-f [SECONDS]] VM", "its exits; -f: again and again (1)", 0, command_stats, 0, 1, 2 },
-	{ "metrics", "[--output FILE]", "the node's numbers, for Prometheus", 0, command_metrics, 0, 0, 0 },
+	{ "nmi", "VM", "sends its guest an NMI, as a server's button does", COMMANDER_NMI, NULL, 0,
+	  1, 1 },
+	{ "apply", "[--dry-run] [--prune] [--timeout SECONDS] DIR",
+	  "makes the node as VM files and images of a folder say", 0, command_apply, 0, 1, 1 },
+	{ "wait", "VM", "waits until it is over, shows it; status: how it ended", 0, command_wait,
+	  0, 1, 1 },
+	{ "watch", "", "looks at the node for all who wait (margay-watch.socket)", 0, command_watch,
+	  0, 0, 0 },
+	{ "console", "[--raw] VM", "its console, from the oldest output kept; --raw: as it is", 0,
+	  command_console, 0, 1, 1 },
+	{ "dump", "VM FILE", "its memory and registers as a core file, for crash and gdb", 0,
+	  command_dump, 0, 2, 2 },
+	{ "stats", "[-f [SECONDS]] VM", "its exits; -f: again and again (1)", 0, command_stats, 0,
+	  1, 2 },
+	{ "metrics", "[--output FILE]", "the node's numbers, for Prometheus", 0, command_metrics, 0,
+	  0, 0 },
 	{ "log", "[LINES]", "the node's log (" LINES ")", 0, command_log, 0, 0, 1 },
 	{ "node", "", "CPUs and memory", COMMANDER_NODE, NULL, 1, 0, 0 },
 	{ "pci", "", "PCI functions", COMMANDER_PCI, NULL, 1, 0, 0 },
 	{ "image put", "[--replace] [--sha256 HEX] [--size BYTES] FILE [NAME]",
-	  "sends an image; - NAME: from a pipe, and at once if its hash and size are told", 0, command_image_put, 0, 1, 2 },
-	{ "image pull", "[--prefix PREFIX] [--allow-downgrade] NAME[:VERSION]", "fetches one from the store of images", 0,
-	  command_image_pull, 0, 1, 1 },
-	{ "image list", "", "the images, and the modules of the boot", COMMANDER_IMAGES, NULL, 1, 0, 0 },
-	{ "image rm", "NAME", "forgets one that no VM file names", COMMANDER_IMAGE_REMOVE, NULL, 0, 1, 1 },
+	  "sends an image; - NAME: from a pipe, and at once if its hash and size are told", 0,
+	  command_image_put, 0, 1, 2 },
+	{ "image pull", "[--prefix PREFIX] [--allow-downgrade] NAME[:VERSION]",
+	  "fetches one from the store of images", 0, command_image_pull, 0, 1, 1 },
+	{ "image list", "", "the images, and the modules of the boot", COMMANDER_IMAGES, NULL, 1, 0,
+	  0 },
+	{ "image rm", "NAME", "forgets one that no VM file names", COMMANDER_IMAGE_REMOVE, NULL, 0,
+	  1, 1 },
 };
 
 static void usage(FILE *to)
 {
 	fprintf(to, "usage: margay [--json] COMMAND ...; margay --version\n");
-	for (const struct command *c = commands; c < commands + sizeof(commands) / sizeof(*commands); c++)
+	for (const struct command *c = commands;
+	     c < commands + sizeof(commands) / sizeof(*commands); c++)
 		fprintf(to, "  %-12s%-23s  %s\n", c->name, c->args, c->help);
 }
 
@@ -227,7 +243,8 @@ static const struct command *find(int *argc, char ***argv)
 	char two[64];
 
 	snprintf(two, sizeof(two), "%.30s %.30s", *argc ? **argv : "", *argc > 1 ? (*argv)[1] : "");
-	for (const struct command *c = commands; c < commands + sizeof(commands) / sizeof(*commands); c++) {
+	for (const struct command *c = commands;
+	     c < commands + sizeof(commands) / sizeof(*commands); c++) {
 		int words = strchr(c->name, ' ') ? 2 : 1;
 
 		if (*argc < words || strcmp(words == 2 ? two : **argv, c->name) != 0)
@@ -274,7 +291,8 @@ static void take_option(const struct command *c, struct words *w, char **argv, i
 	};
 	/* clang-format on */
 
-	for (unsigned k = 0; takes_option(c, argv[*i]) && k < sizeof(options) / sizeof(*options); k++) {
+	for (unsigned k = 0; takes_option(c, argv[*i]) && k < sizeof(options) / sizeof(*options);
+	     k++) {
 		if (strcmp(argv[*i], options[k].word) != 0)
 			continue;
 		if (options[k].flag)

@@ -171,7 +171,9 @@ static void put_sample(FILE *to, const struct metric *m, const char *line)
 		fputc('"', to);
 	}
 	fprintf(to, "%s %s\n", m->label[0][0] ? "}" : "",
-		m->value == NUMBER ? value : m->value == ONE || !strcmp(value, "yes") ? "1" : "0");
+		m->value == NUMBER                         ? value
+		: m->value == ONE || !strcmp(value, "yes") ? "1"
+							   : "0");
 }
 
 static void put_metric(FILE *to, const struct metric *m, const char *lines)
@@ -189,7 +191,8 @@ static int add_stats(struct margay *m, FILE *to, const char *name)
 	char *lines;
 	int err = margay_lines(m, COMMANDER_STATS, name, &lines);
 
-	for (char *line = err ? NULL : lines; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+	for (char *line = err ? NULL : lines; line && *line;
+	     line += strcspn(line, "\n"), line += *line == '\n')
 		fprintf(to, "vm=%s\t%.*s\n", name, (int)strcspn(line, "\n"), line);
 	if (err >= 0)
 		free(lines);

@@ -28,7 +28,10 @@ static int utf8(const unsigned char *s, unsigned n)
 			return -1;
 	if (n < size)
 		return 0;
-	return s[0] == 0xe2 && ((s[1] == 0x80 && within(s[2], 0xaa, 0xae)) || (s[1] == 0x81 && within(s[2], 0xa6, 0xa9))) ? -1 : 1;
+	return s[0] == 0xe2 && ((s[1] == 0x80 && within(s[2], 0xaa, 0xae)) ||
+				(s[1] == 0x81 && within(s[2], 0xa6, 0xa9)))
+		       ? -1
+		       : 1;
 }
 
 static void byte_in_text(struct plain *p, unsigned char byte, FILE *to);
@@ -63,7 +66,8 @@ static void byte_in_text(struct plain *p, unsigned char byte, FILE *to)
 		byte_of_character(p, byte, to);
 	else if (byte == ESC)
 		p->state = PLAIN_ESCAPE;
-	else if (within(byte, 0x20, 0x7e) || byte == '\n' || byte == '\r' || byte == '\t' || byte == '\b')
+	else if (within(byte, 0x20, 0x7e) || byte == '\n' || byte == '\r' || byte == '\t' ||
+		 byte == '\b')
 		putc(byte, to);
 	else if (byte != BELL)
 		putc('?', to);
@@ -84,7 +88,8 @@ static void byte_in(struct plain *p, unsigned char byte, FILE *to)
 		p->state = PLAIN_STRING_END;
 		return;
 	}
-	if ((was == PLAIN_CONTROL && within(byte, 0x20, 0x3f)) || (was >= PLAIN_ESCAPE && within(byte, 0x20, 0x2f))) {
+	if ((was == PLAIN_CONTROL && within(byte, 0x20, 0x3f)) ||
+	    (was >= PLAIN_ESCAPE && within(byte, 0x20, 0x2f))) {
 		p->state = was == PLAIN_CONTROL ? was : PLAIN_ESCAPE_MORE;
 		return;
 	}

@@ -7,7 +7,14 @@
 #include <stdio.h>
 
 /* Of what the next byte is a part: CONTROL: of a control sequence; STRING: of a string, which ESC may end; then behind ESC. */
-enum plain_state { PLAIN_TEXT, PLAIN_CONTROL, PLAIN_STRING, PLAIN_ESCAPE, PLAIN_ESCAPE_MORE, PLAIN_STRING_END };
+enum plain_state {
+	PLAIN_TEXT,
+	PLAIN_CONTROL,
+	PLAIN_STRING,
+	PLAIN_ESCAPE,
+	PLAIN_ESCAPE_MORE,
+	PLAIN_STRING_END
+};
 
 /* Zeroed at first. */
 struct plain {

@@ -15,8 +15,8 @@
 #include "libmargay.h"
 
 #define PORTS "/sys/class/virtio-ports"
-#define PATIENCE 15       /* seconds; each is held for a message, or an image */
-#define AGAIN_NS 2000000  /* at least, and at most four times as long: not all at once */
+#define PATIENCE 15 /* seconds; each is held for a message, or an image */
+#define AGAIN_NS 2000000 /* at least, and at most four times as long: not all at once */
 
 static int is_ours(const char *port)
 {
@@ -55,7 +55,9 @@ int port_there(char *error, size_t size)
 	int may = port && !access(port, R_OK | W_OK);
 
 	if (!port)
-		snprintf(error, size, "this is not the VM that commands a node: no port in " PORTS " is margay's");
+		snprintf(error, size,
+			 "this is not the VM that commands a node: no port in " PORTS
+			 " is margay's");
 	else if (!may)
 		snprintf(error, size, "%s: %s", port, strerror(errno));
 	if (dir)
@@ -106,7 +108,9 @@ int port_open(void)
 			errno = EBUSY;
 			break;
 		}
-		nanosleep(&(struct timespec){ 0, AGAIN_NS + (long)(rand_r(&seed) % (3 * AGAIN_NS)) }, NULL);
+		nanosleep(&(struct timespec){ 0,
+					      AGAIN_NS + (long)(rand_r(&seed) % (3 * AGAIN_NS)) },
+			  NULL);
 	}
 	return fd;
 }

@@ -85,7 +85,8 @@ static void put_disks(const char *lines)
 			continue;
 		printf("%s{\"image\":", comma);
 		image ? json_text(value, strcspn(value, "\n")) : (void)printf("null");
-		image ? (void)printf(",\"scratch\":null}") : (void)printf(",\"scratch\":%lu}", strtoul(value, NULL, 10));
+		image ? (void)printf(",\"scratch\":null}")
+		      : (void)printf(",\"scratch\":%lu}", strtoul(value, NULL, 10));
 		comma = ",";
 	}
 	putchar(']');
@@ -137,7 +138,8 @@ static void put_stats(const char *lines, const char *gap)
 			continue;
 		if (!*exit)
 			printf("%s{\"exits\":{", comma);
-		if (margay_value(line, "exit", name, sizeof(name)) && margay_value(line, "count", count, sizeof(count))) {
+		if (margay_value(line, "exit", name, sizeof(name)) &&
+		    margay_value(line, "count", count, sizeof(count))) {
 			printf("%s\"%s\":%s", *exit ? exit : "", name, count);
 			exit = ",";
 			continue;

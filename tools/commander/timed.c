@@ -59,7 +59,7 @@ static unsigned long starts_of(const char *lines)
 
 struct start {
 	unsigned long before; /* starts */
-	unsigned over;        /* how often it has been seen over without one more */
+	unsigned over; /* how often it has been seen over without one more */
 };
 
 /* Between the end of its last run and this start it may be seen as over, once: a second look finds it over if it stays so. */
@@ -84,9 +84,11 @@ static void fail_start(const char *name, const char *lines)
 	margay_value(lines, "why", why, sizeof(why));
 	margay_value(lines, "file", file, sizeof(file));
 	margay_value(lines, "line", line, sizeof(line));
-	snprintf(text, sizeof(text), "%s%s%s%s%s%s%s", started ? "it has ended: " : "it has not started", started ? kind : "",
-		 *why ? ": " : "", strcmp(line, "0") != 0 ? file : "", strcmp(line, "0") != 0 ? ":" : "",
-		 strcmp(line, "0") != 0 ? line : "", strcmp(line, "0") != 0 ? ": " : "");
+	snprintf(text, sizeof(text), "%s%s%s%s%s%s%s",
+		 started ? "it has ended: " : "it has not started", started ? kind : "",
+		 *why ? ": " : "", strcmp(line, "0") != 0 ? file : "",
+		 strcmp(line, "0") != 0 ? ":" : "", strcmp(line, "0") != 0 ? line : "",
+		 strcmp(line, "0") != 0 ? ": " : "");
 	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", why);
 	fail(status ? status : REFUSED, name, text);
 }
@@ -146,7 +148,8 @@ void command_stop(const struct words *w)
 	int runs = !call(COMMANDER_PRESS, name), killed;
 
 	while (runs && left > 0) {
-		lines = wait_until(name, goes_no_further, NULL, left < AGAIN_SECONDS ? left : AGAIN_SECONDS);
+		lines = wait_until(name, goes_no_further, NULL,
+				   left < AGAIN_SECONDS ? left : AGAIN_SECONDS);
 		left -= AGAIN_SECONDS;
 		if (lines)
 			break;

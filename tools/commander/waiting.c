@@ -65,7 +65,8 @@ static int wait_for_news(int watch, double passed, double seconds)
 		pause_ms(ms);
 		return -1;
 	}
-	if (poll(&news, 1, seconds < 0 ? -1 : (int)((seconds - passed) * 1000) + 1) <= 0 || read(watch, bytes, sizeof(bytes)) > 0)
+	if (poll(&news, 1, seconds < 0 ? -1 : (int)((seconds - passed) * 1000) + 1) <= 0 ||
+	    read(watch, bytes, sizeof(bytes)) > 0)
 		return watch;
 	close(watch);
 	return -1;

@@ -25,17 +25,17 @@
 #define SOON_MS 10      /* for who has just come */
 #define IDLE_MS 30000
 #define ANSWER_SECONDS 5 /* who does not hear within that time that it is looked at looks itself */
-#define WATCHERS 1000u  /* below what a process may have open by default */
+#define WATCHERS 1000u /* below what a process may have open by default */
 
 static struct watcher {
 	int fd;
-	unsigned n;         /* characters of the name that have come */
+	unsigned n; /* characters of the name that have come */
 	/* all of them; it knows that it is looked at */
 	int named;
 	int told;
 
 	char name[64];
-	char last[160];     /* what it has been told of */
+	char last[160]; /* what it has been told of */
 } watchers[WATCHERS];
 static unsigned count;
 
@@ -45,7 +45,8 @@ static int make_address(struct sockaddr_un *address)
 
 	path = path ? path : WATCH_SOCKET;
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	return *path && (size_t)snprintf(address->sun_path, sizeof(address->sun_path), "%s", path) < sizeof(address->sun_path);
+	return *path && (size_t)snprintf(address->sun_path, sizeof(address->sun_path), "%s", path) <
+				sizeof(address->sun_path);
 }
 
 int watch_connect(const char *vm)
@@ -180,7 +181,8 @@ static int make_socket(void)
 	if (!lstat(address.sun_path, &there) && S_ISSOCK(there.st_mode))
 		unlink(address.sun_path);
 	umask(0177);
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) || listen(fd, SOMAXCONN))
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) ||
+	    listen(fd, SOMAXCONN))
 		fail(BROKEN, address.sun_path, strerror(errno));
 	return fd;
 }

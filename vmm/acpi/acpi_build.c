@@ -82,7 +82,8 @@ static int finish(struct builder *b, struct acpi_sdt *h)
 /* What is the same for all guests stands here as iasl encodes it (ACPI 6.4, 20.2 and 6.4). */
 
 /* Name (\_S5, Package () { ACPI_S5_TYPE, 0, 0, 0 }) */
-static const u8 s5[] = { 0x08, '\\', '_', 'S', '5', '_', 0x12, 0x07, 0x04, 0x0a, ACPI_S5_TYPE, 0, 0, 0 };
+static const u8 s5[] = { 0x08, '\\', '_',  'S',          '5', '_', 0x12,
+			 0x07, 0x04, 0x0a, ACPI_S5_TYPE, 0,   0,   0 };
 
 /* Without this device a hardware-reduced Linux runs its console by polling. */
 /* clang-format off */
@@ -121,7 +122,8 @@ static void put_dsdt(struct aml *a, const struct acpi_guest *in)
 }
 
 /* A table whose content behind the header `put` writes. */
-static int encode(struct builder *b, const char *signature, u8 revision, void (*put)(struct aml *a, const struct acpi_guest *in))
+static int encode(struct builder *b, const char *signature, u8 revision,
+		  void (*put)(struct aml *a, const struct acpi_guest *in))
 {
 	struct acpi_sdt *h = new_table(b, signature, revision, sizeof(*h));
 	struct aml a;
@@ -144,7 +146,10 @@ static void put_fixed(struct aml *a, const void *table, size_t size)
 static struct acpi_gas io_byte(u16 port)
 {
 	return (struct acpi_gas){
-		.space_id = ACPI_SPACE_IO, .bit_width = 8, .access_size = ACPI_ACCESS_BYTE, .address = port,
+		.space_id = ACPI_SPACE_IO,
+		.bit_width = 8,
+		.access_size = ACPI_ACCESS_BYTE,
+		.address = port,
 	};
 }
 
@@ -156,9 +161,11 @@ static int build_fadt(struct builder *b)
 		return -ENOSPC;
 	f->minor_version = 4;
 	f->preferred_pm_profile = PROFILE_ENTERPRISE_SERVER;
-	f->iapc_boot_arch = ACPI_BOOT_NO_VGA | (IS_ENABLED(CONFIG_VM_RTC) ? 0 : ACPI_BOOT_NO_CMOS_RTC);
+	f->iapc_boot_arch =
+		ACPI_BOOT_NO_VGA | (IS_ENABLED(CONFIG_VM_RTC) ? 0 : ACPI_BOOT_NO_CMOS_RTC);
 	f->century = IS_ENABLED(CONFIG_VM_RTC) ? GUEST_RTC_CENTURY : 0;
-	f->flags = ACPI_FADT_WBINVD | ACPI_FADT_PWR_BUTTON | ACPI_FADT_SLP_BUTTON | ACPI_FADT_HEADLESS | ACPI_FADT_HW_REDUCED;
+	f->flags = ACPI_FADT_WBINVD | ACPI_FADT_PWR_BUTTON | ACPI_FADT_SLP_BUTTON |
+		   ACPI_FADT_HEADLESS | ACPI_FADT_HW_REDUCED;
 	if (b->in->power) {
 		f->flags |= ACPI_FADT_RESET_REG_SUP;
 		f->reset_reg = io_byte(GUEST_RESET_PORT);
@@ -184,7 +191,9 @@ static void put_madt(struct aml *a, const struct acpi_guest *in)
 {
 	const struct acpi_madt fixed = { .lapic_address = (u32)GUEST_LAPIC_BASE };
 	const struct acpi_madt_ioapic ioapic = {
-		.sub = { ACPI_MADT_IOAPIC, sizeof(ioapic) }, .id = GUEST_IOAPIC_ID, .address = (u32)GUEST_IOAPIC_BASE,
+		.sub = { ACPI_MADT_IOAPIC, sizeof(ioapic) },
+		.id = GUEST_IOAPIC_ID,
+		.address = (u32)GUEST_IOAPIC_BASE,
 	};
 	bool wide = needs_x2apic(in);
 
@@ -192,13 +201,20 @@ static void put_madt(struct aml *a, const struct acpi_guest *in)
 	for (u32 i = 0; i < in->nr_cpus; i++) {
 		u32 id = in->cpus[i].apic_id;
 		const struct acpi_madt_x2apic x2apic = {
-			.sub = { ACPI_MADT_X2APIC, sizeof(x2apic) }, .apic_id = id, .flags = ACPI_MADT_ENABLED, .uid = i,
+			.sub = { ACPI_MADT_X2APIC, sizeof(x2apic) },
+			.apic_id = id,
+			.flags = ACPI_MADT_ENABLED,
+			.uid = i,
 		};
 		const struct acpi_madt_lapic lapic = {
-			.sub = { ACPI_MADT_LAPIC, sizeof(lapic) }, .uid = (u8)i, .apic_id = (u8)id, .flags = ACPI_MADT_ENABLED,
+			.sub = { ACPI_MADT_LAPIC, sizeof(lapic) },
+			.uid = (u8)i,
+			.apic_id = (u8)id,
+			.flags = ACPI_MADT_ENABLED,
 		};
 
-		aml_bytes(a, wide ? &x2apic.sub : &lapic.sub, wide ? sizeof(x2apic) : sizeof(lapic));
+		aml_bytes(a, wide ? &x2apic.sub : &lapic.sub,
+			  wide ? sizeof(x2apic) : sizeof(lapic));
 	}
 	if (in->ioapic)
 		aml_bytes(a, &ioapic, sizeof(ioapic));
@@ -213,19 +229,28 @@ static void put_srat(struct aml *a, const struct acpi_guest *in)
 	for (unsigned i = 0; i < in->nr_cpus; i++) {
 		u32 id = in->cpus[i].apic_id, node = in->cpus[i].node;
 		const struct acpi_srat_x2apic x2apic = {
-			.sub = { ACPI_SRAT_X2APIC, sizeof(x2apic) }, .domain = node, .apic_id = id, .flags = ACPI_SRAT_ENABLED,
+			.sub = { ACPI_SRAT_X2APIC, sizeof(x2apic) },
+			.domain = node,
+			.apic_id = id,
+			.flags = ACPI_SRAT_ENABLED,
 		};
 		const struct acpi_srat_lapic lapic = {
-			.sub = { ACPI_SRAT_LAPIC, sizeof(lapic) }, .domain_lo = (u8)node, .apic_id = (u8)id,
+			.sub = { ACPI_SRAT_LAPIC, sizeof(lapic) },
+			.domain_lo = (u8)node,
+			.apic_id = (u8)id,
 			.flags = ACPI_SRAT_ENABLED,
 		};
 
-		aml_bytes(a, wide ? &x2apic.sub : &lapic.sub, wide ? sizeof(x2apic) : sizeof(lapic));
+		aml_bytes(a, wide ? &x2apic.sub : &lapic.sub,
+			  wide ? sizeof(x2apic) : sizeof(lapic));
 	}
 	for (unsigned i = 0; i < in->nr_memory; i++) {
 		const struct acpi_srat_memory memory = {
-			.sub = { ACPI_SRAT_MEMORY, sizeof(memory) }, .domain = in->memory[i].node, .base = in->memory[i].base,
-			.size = in->memory[i].size, .flags = ACPI_SRAT_ENABLED,
+			.sub = { ACPI_SRAT_MEMORY, sizeof(memory) },
+			.domain = in->memory[i].node,
+			.base = in->memory[i].base,
+			.size = in->memory[i].size,
+			.flags = ACPI_SRAT_ENABLED,
 		};
 
 		aml_bytes(a, &memory, sizeof(memory));
@@ -284,7 +309,8 @@ static bool input_valid(const struct acpi_guest *in)
 	return true;
 }
 
-int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp, size_t *used)
+int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp,
+	       size_t *used)
 {
 	struct builder b = { .in = in, .buf = buf, .gpa = gpa_base, .size = size };
 	int err;

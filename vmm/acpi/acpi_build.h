@@ -76,7 +76,10 @@ struct acpi_guest {
 	bool watchdog;
 
 	unsigned nr_vfs;
-	struct { u8 bus; u8 devfn; } vf[64]; /* functions that may go while the guest runs */
+	struct {
+		u8 bus;
+		u8 devfn;
+	} vf[64]; /* functions that may go while the guest runs */
 };
 
 /*
@@ -85,7 +88,8 @@ struct acpi_guest {
  * *used (when not NULL) the bytes taken. 0; -ENOSPC: buf is too small;
  * -EINVAL: a node number or count out of range.
  */
-int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp, size_t *used);
+int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp,
+	       size_t *used);
 
 struct aml;
 struct vm;
@@ -106,7 +110,8 @@ void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);
  */
 int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
 /* guest_acpi_vfs.c, not pure, in images with SRIOV: of the VM's n-th function; windows behind those that there are. */
-void guest_acpi_vfs(const struct vm_pci *, unsigned n, struct acpi_guest *, struct acpi_guest_window *, struct acpi_guest_root *);
+void guest_acpi_vfs(const struct vm_pci *, unsigned n, struct acpi_guest *,
+		    struct acpi_guest_window *, struct acpi_guest_root *);
 /* acpi_vfs.c: the functions that may go, and the event by which the guest looks for them. */
 void acpi_put_vfs(struct aml *a, const struct acpi_guest *in);
 /* uuid.c: the UUID of version 5 (RFC 9562, 5.5) of a name of at most 39 bytes, in that standard's order of bytes. */

@@ -41,10 +41,23 @@ static_assert(sizeof(struct cst_entry) == 36, "one byte of opcode, then what its
 static void put_state(struct aml *a, const struct cstate *s)
 {
 	const struct cst_entry e = {
-		.package_op = 0x12, .package_length = sizeof(e) - 1, .elements = 4,
-		.buffer_op = 0x11, .buffer_length = 20, .size_op = 0x0a, .size = 17,
-		.register_tag = 0x82, .register_length = sizeof(e.reg), .reg = s->reg, .end_tag = 0x79,
-		.type_op = 0x0a, .type = s->type, .latency_op = 0x0c, .latency = s->latency, .power_op = 0x0c, .power = s->power,
+		.package_op = 0x12,
+		.package_length = sizeof(e) - 1,
+		.elements = 4,
+		.buffer_op = 0x11,
+		.buffer_length = 20,
+		.size_op = 0x0a,
+		.size = 17,
+		.register_tag = 0x82,
+		.register_length = sizeof(e.reg),
+		.reg = s->reg,
+		.end_tag = 0x79,
+		.type_op = 0x0a,
+		.type = s->type,
+		.latency_op = 0x0c,
+		.latency = s->latency,
+		.power_op = 0x0c,
+		.power = s->power,
 	};
 
 	aml_bytes(a, &e, sizeof(e));
@@ -64,7 +77,8 @@ static bool all_fit(const struct acpi_guest *in)
 
 void acpi_put_cstates(struct aml *a, const struct acpi_guest *in)
 {
-	static const u8 hid[] = { 0x08, '_', 'H', 'I', 'D', 0x0d, 'A', 'C', 'P', 'I', '0', '0', '0', '7', 0x00 };
+	static const u8 hid[] = { 0x08, '_', 'H', 'I', 'D', 0x0d, 'A', 'C',
+				  'P',  'I', '0', '0', '0', '7',  0x00 };
 	static const char digit[] = "0123456789ABCDEF";
 
 	if (!all_fit(in))
@@ -72,7 +86,8 @@ void acpi_put_cstates(struct aml *a, const struct acpi_guest *in)
 	aml_scope(a, "\\_SB");
 	for (unsigned i = 0; i < in->nr_cpus; i++) {
 		const struct cstates *c = in->cpus[i].cstates;
-		const char name[] = { 'C', digit[i >> 8 & 0xf], digit[i >> 4 & 0xf], digit[i & 0xf], '\0' };
+		const char name[] = { 'C', digit[i >> 8 & 0xf], digit[i >> 4 & 0xf], digit[i & 0xf],
+				      '\0' };
 
 		aml_device(a, name);
 		aml_bytes(a, hid, sizeof(hid));

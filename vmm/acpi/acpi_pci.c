@@ -14,7 +14,8 @@ static void put_prt(struct aml *a, const struct acpi_guest *in, u8 bus)
 		count += in->intx[i].bus == bus;
 	aml_packages_begin(a, "_PRT", count);
 	for (unsigned i = 0; i < in->nr_intx; i++) {
-		const u64 entry[] = { (u64)in->intx[i].device << 16 | 0xffff, in->intx[i].pin, 0, in->intx[i].gsi };
+		const u64 entry[] = { (u64)in->intx[i].device << 16 | 0xffff, in->intx[i].pin, 0,
+				      in->intx[i].gsi };
 
 		if (in->intx[i].bus == bus)
 			aml_package(a, entry, ARRAY_SIZE(entry));
@@ -45,13 +46,14 @@ static void put_root(struct aml *a, const struct acpi_guest *in, const struct ac
 	aml_range(a, AML_RANGE_BUS, true, bus, root->last_bus - bus + 1u, 0);
 	for (unsigned i = 0; i < in->nr_windows; i++)
 		if (in->windows[i].bus == bus)
-			aml_range(a, in->windows[i].io ? AML_RANGE_IO : AML_RANGE_MEMORY, true, in->windows[i].base,
-				  in->windows[i].size, 0);
+			aml_range(a, in->windows[i].io ? AML_RANGE_IO : AML_RANGE_MEMORY, true,
+				  in->windows[i].base, in->windows[i].size, 0);
 	aml_crs_end(a);
 	if (in->nr_dma && !root->virtual) {
 		aml_crs_begin(a, "_DMA");
 		for (unsigned i = 0; i < in->nr_dma; i++)
-			aml_range(a, AML_RANGE_MEMORY, true, in->dma[i].hpa, in->dma[i].length, in->dma[i].gpa - in->dma[i].hpa);
+			aml_range(a, AML_RANGE_MEMORY, true, in->dma[i].hpa, in->dma[i].length,
+				  in->dma[i].gpa - in->dma[i].hpa);
 		aml_crs_end(a);
 	}
 	put_prt(a, in, bus);
@@ -65,7 +67,8 @@ static void put_ecam(struct aml *a, const struct acpi_guest *in)
 	aml_name_eisaid(a, "_HID", "PNP0C02");
 	aml_name_integer(a, "_UID", 0);
 	aml_crs_begin(a, "_CRS");
-	aml_range(a, AML_RANGE_MEMORY, false, in->ecam_base, (in->ecam_last_bus + 1) * PCI_ECAM_BUS_SIZE, 0);
+	aml_range(a, AML_RANGE_MEMORY, false, in->ecam_base,
+		  (in->ecam_last_bus + 1) * PCI_ECAM_BUS_SIZE, 0);
 	aml_crs_end(a);
 	aml_end(a);
 }

@@ -51,7 +51,8 @@ static void put_event(struct aml *a, const struct acpi_guest *in)
 		size += concerns(in, in->roots[i].bus) ? 6 : 0;
 	aml_device(a, "GED1");
 	aml_bytes(a, event, sizeof(event));
-	aml_bytes(a, (u8[]){ METHOD, 0x40 | (size & 15), (u8)(size >> 4), '_', 'E', 'V', 'T', 1 }, 8);
+	aml_bytes(a, (u8[]){ METHOD, 0x40 | (size & 15), (u8)(size >> 4), '_', 'E', 'V', 'T', 1 },
+		  8);
 	for (unsigned i = 0; i < in->nr_roots; i++) {
 		if (!concerns(in, in->roots[i].bus))
 			continue;

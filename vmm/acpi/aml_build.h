@@ -63,6 +63,7 @@ void aml_crs_end(struct aml *a);
  * secondary side, the bus, has it, to get the CPU's (6.2.4: in _DMA base is where devices see what the guest has elsewhere).
  */
 enum aml_range { AML_RANGE_MEMORY, AML_RANGE_IO, AML_RANGE_BUS };
-void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size, u64 translation);
+void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size,
+	       u64 translation);
 
 #endif

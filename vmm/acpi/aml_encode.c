@@ -7,10 +7,19 @@
 #include <margay/string.h>
 
 enum {
-	AML_NAME = 0x08, AML_BYTE = 0x0a, AML_WORD = 0x0b, AML_DWORD = 0x0c,
-	AML_QWORD = 0x0e, AML_SCOPE = 0x10, AML_BUFFER = 0x11, AML_PACKAGE = 0x12,
-	AML_METHOD = 0x14, AML_ARG0 = 0x68, AML_RETURN = 0xa4,
-	AML_EXT = 0x5b, AML_EXT_DEVICE = 0x82,
+	AML_NAME = 0x08,
+	AML_BYTE = 0x0a,
+	AML_WORD = 0x0b,
+	AML_DWORD = 0x0c,
+	AML_QWORD = 0x0e,
+	AML_SCOPE = 0x10,
+	AML_BUFFER = 0x11,
+	AML_PACKAGE = 0x12,
+	AML_METHOD = 0x14,
+	AML_ARG0 = 0x68,
+	AML_RETURN = 0xa4,
+	AML_EXT = 0x5b,
+	AML_EXT_DEVICE = 0x82,
 };
 
 /* Resource descriptor tags. */
@@ -43,7 +52,9 @@ static void put_name(struct aml *a, const char *name)
 
 static void put_integer(struct aml *a, u64 value)
 {
-	static const u8 prefix[] = { [1] = AML_BYTE, [2] = AML_WORD, [4] = AML_DWORD, [8] = AML_QWORD };
+	static const u8 prefix[] = {
+		[1] = AML_BYTE, [2] = AML_WORD, [4] = AML_DWORD, [8] = AML_QWORD
+	};
 	unsigned bytes = value <= 0xff ? 1 : value <= 0xffff ? 2 : value <= 0xffffffff ? 4 : 8;
 
 	/* 0 and 1 are their own opcodes. */
@@ -204,17 +215,20 @@ void aml_crs_end(struct aml *a)
 }
 
 /* 6.4.3.5.1 and 6.4.3.5.3. */
-void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size, u64 translation)
+void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size,
+	       u64 translation)
 {
-	static const u8 specific[] = { [AML_RANGE_MEMORY] = 1, [AML_RANGE_IO] = 3, [AML_RANGE_BUS] = 0 };
+	static const u8 specific[] = {
+		[AML_RANGE_MEMORY] = 1, [AML_RANGE_IO] = 3, [AML_RANGE_BUS] = 0
+	};
 	unsigned bytes = kind == AML_RANGE_BUS ? 2 : 8;
 
 	aml_put(a, kind == AML_RANGE_BUS ? RES_WORD_ADDRESS : RES_QWORD_ADDRESS, 1);
 	aml_put(a, 3 + 5 * bytes, 2);
 	aml_put(a, kind, 1);
 	aml_put(a, 0x0c | !producer, 1); /* minimum and maximum are fixed, positive decode */
-	aml_put(a, specific[kind], 1);   /* read-write; all of ISA's ports */
-	aml_put(a, 0, bytes);            /* granularity */
+	aml_put(a, specific[kind], 1); /* read-write; all of ISA's ports */
+	aml_put(a, 0, bytes); /* granularity */
 	aml_put(a, base, bytes);
 	aml_put(a, base + size - 1, bytes);
 	aml_put(a, translation, bytes);

@@ -26,7 +26,9 @@ struct collected {
 	struct acpi_guest_cpu cpu[VM_MAX_VCPUS];
 	struct acpi_guest_memory memory[GPA_MAP_MAX + 1];
 	struct acpi_guest_root root[VM_PCI_FUNCTIONS + 2];
-	struct acpi_guest_window window[VM_PCI_FUNCTIONS * (PCI_BARS + IS_ENABLED(CONFIG_SRIOV) * PCI_ROM_BAR) + PCI_VIRTUAL_MAX];
+	struct acpi_guest_window
+		window[VM_PCI_FUNCTIONS * (PCI_BARS + IS_ENABLED(CONFIG_SRIOV) * PCI_ROM_BAR) +
+		       PCI_VIRTUAL_MAX];
 	struct acpi_guest_intx intx[VM_PCI_FUNCTIONS];
 };
 
@@ -55,7 +57,8 @@ static u32 domain_of(const struct collected *c, int host_node)
 {
 	u32 domain = 0;
 
-	while (IS_ENABLED(CONFIG_NUMA) && domain + 1 < c->guest.nr_nodes && c->host_node[domain] != host_node)
+	while (IS_ENABLED(CONFIG_NUMA) && domain + 1 < c->guest.nr_nodes &&
+	       c->host_node[domain] != host_node)
 		domain++;
 	return domain;
 }
@@ -63,7 +66,8 @@ static u32 domain_of(const struct collected *c, int host_node)
 static void add_memory(struct collected *c, u64 base, u64 end, u32 domain)
 {
 	if (base < end)
-		c->memory[c->guest.nr_memory++] = (struct acpi_guest_memory){ base, end - base, domain };
+		c->memory[c->guest.nr_memory++] =
+			(struct acpi_guest_memory){ base, end - base, domain };
 }
 
 /* RAM as the e820 shows it: without the hole below 1 MiB. */
@@ -102,8 +106,10 @@ static void collect_distances(struct collected *c)
 
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned j = 0; j < n; j++)
-			c->distances[i * n + j] = i == j ? 10 : host_node_distance((unsigned)c->host_node[i],
-										      (unsigned)c->host_node[j]);
+			c->distances[i * n + j] =
+				i == j ? 10
+				       : host_node_distance((unsigned)c->host_node[i],
+							    (unsigned)c->host_node[j]);
 }
 
 /* A node of the host's that the guest does not see is none. */
@@ -116,7 +122,8 @@ static void add_root(struct collected *c, u8 bus, int host_node)
 		n++;
 	if (n == c->guest.nr_roots)
 		root[c->guest.nr_roots++] = (struct acpi_guest_root){ bus, bus, -1, false };
-	if (host_node >= 0 && c->guest.nr_nodes > 1 && c->host_node[domain_of(c, host_node)] == host_node)
+	if (host_node >= 0 && c->guest.nr_nodes > 1 &&
+	    c->host_node[domain_of(c, host_node)] == host_node)
 		root[n].node = (int)domain_of(c, host_node);
 }
 
@@ -124,14 +131,17 @@ static void add_root(struct collected *c, u8 bus, int host_node)
 static void add_intx(struct collected *c, const struct vm_pci *pci, unsigned n)
 {
 	const struct acpi_guest_intx new = {
-		pci->function[n].address.bus, PCI_DEVICE(pci->function[n].address.devfn), pci->intx[n].pin,
+		pci->function[n].address.bus,
+		PCI_DEVICE(pci->function[n].address.devfn),
+		pci->intx[n].pin,
 		pci->intx[n].gsi,
 	};
 
 	if (!pci->intx[n].has_gsi)
 		return;
 	for (unsigned i = 0; i < c->guest.nr_intx; i++)
-		if (c->intx[i].bus == new.bus && c->intx[i].device == new.device && c->intx[i].pin == new.pin)
+		if (c->intx[i].bus == new.bus && c->intx[i].device == new.device &&
+		    c->intx[i].pin == new.pin)
 			return;
 	c->intx[c->guest.nr_intx++] = new;
 }
@@ -159,7 +169,10 @@ static void collect_pci(struct collected *c, const struct vm *vm)
 		for (unsigned k = 0; k < PCI_BARS; k++)
 			if (f->bar[k].size && f->bar[k].base)
 				c->window[c->guest.nr_windows++] = (struct acpi_guest_window){
-					f->address.bus, pci_bar_is_io(&f->bar[k]), f->bar[k].base, f->bar[k].size,
+					f->address.bus,
+					pci_bar_is_io(&f->bar[k]),
+					f->bar[k].base,
+					f->bar[k].size,
 				};
 		if (IS_ENABLED(CONFIG_SRIOV))
 			guest_acpi_vfs(pci, i, &c->guest, c->window, c->root);
@@ -167,10 +180,12 @@ static void collect_pci(struct collected *c, const struct vm *vm)
 	}
 	if (!IS_ENABLED(CONFIG_VIRTIO) || !vm->virtual)
 		return;
-	c->root[c->guest.nr_roots++] = (struct acpi_guest_root){ pci->virtual_bus, pci->virtual_bus, -1, true };
+	c->root[c->guest.nr_roots++] =
+		(struct acpi_guest_root){ pci->virtual_bus, pci->virtual_bus, -1, true };
 	for (const struct pci_virtual *f = vm->virtual; f; f = f->next)
-		c->window[c->guest.nr_windows++] = (struct acpi_guest_window){ pci->virtual_bus, false, f->bar,
-									       PCI_VIRTUAL_BAR_SIZE };
+		c->window[c->guest.nr_windows++] =
+			(struct acpi_guest_window){ pci->virtual_bus, false, f->bar,
+						    PCI_VIRTUAL_BAR_SIZE };
 }
 
 int guest_acpi_build(struct vm *vm)
@@ -182,7 +197,8 @@ int guest_acpi_build(struct vm *vm)
 	int err;
 
 	if (!area) {
-		vm_tell(vm, "no RAM at %#lx for the ACPI tables: the first 2 MiB must be RAM", GUEST_ACPI_BASE);
+		vm_tell(vm, "no RAM at %#lx for the ACPI tables: the first 2 MiB must be RAM",
+			GUEST_ACPI_BASE);
 		return -ENOMEM;
 	}
 	c = host_pages_alloc(COLLECTED_PAGES, -1);
@@ -210,11 +226,13 @@ int guest_acpi_build(struct vm *vm)
 		c->guest.dma = vm->windows->window;
 		c->guest.nr_dma = vm->windows->count;
 	}
-	err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp, IS_ENABLED(CONFIG_SMBIOS) ? &used : NULL);
+	err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp,
+			 IS_ENABLED(CONFIG_SMBIOS) ? &used : NULL);
 	if (IS_ENABLED(CONFIG_SMBIOS))
 		err = err ? err : guest_smbios_build(vm, &c->guest, used);
 	if (err)
-		vm_tell(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus, c->guest.nr_nodes);
+		vm_tell(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus,
+			c->guest.nr_nodes);
 	else
 		vm->rsdp = gpa(rsdp);
 	host_pages_free(c, COLLECTED_PAGES);

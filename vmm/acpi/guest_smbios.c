@@ -19,32 +19,76 @@
 #define CPU_WORKS 0x40
 #define SYSTEM_MEMORY 3
 
-enum { BIOS, SYSTEM, BOARD, CHASSIS, PROCESSOR, ARRAY = 16, MEMORY, MAPPED = 19, BOOT = 32, END = 127 };
+enum {
+	BIOS,
+	SYSTEM,
+	BOARD,
+	CHASSIS,
+	PROCESSOR,
+	ARRAY = 16,
+	MEMORY,
+	MAPPED = 19,
+	BOOT = 32,
+	END = 127
+};
 
 /* Each with the length that it has in a guest's table (SMBIOS 3.0), whoever's it is. The board is there for that alone. */
 static const char own[] =
 	/* BIOS: maker, version; a virtual machine's */
-	"\x00\x18\0\0" "\x01\x02\0\0\0\0\x08\0\0\0\0\0\0\0\0\x10\xff\xff\xff\xff" "Margay\0" "1\0" "\0"
+	"\x00\x18\0\0"
+	"\x01\x02\0\0\0\0\x08\0\0\0\0\0\0\0\0\x10\xff\xff\xff\xff"
+	"Margay\0"
+	"1\0"
+	"\0"
 	/* System: maker, product; switched on */
-	"\x01\x1b\0\0" "\x01\x02\0\0" "\0\0\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0" "\x06\0\0" "Margay\0" "VM\0" "\0"
+	"\x01\x1b\0\0"
+	"\x01\x02\0\0"
+	"\0\0\0\0\0\0\0\0"
+	"\0\0\0\0\0\0\0\0"
+	"\x06\0\0"
+	"Margay\0"
+	"VM\0"
+	"\0"
 	/* Board: in the chassis */
-	"\x02\x0f\0\0" "\0\0\0\0\0\0\0\0\x03\x0a\0" "\0\0"
+	"\x02\x0f\0\0"
+	"\0\0\0\0\0\0\0\0\x03\x0a\0"
+	"\0\0"
 	/* Chassis: maker, of another type; safe, security unknown */
-	"\x03\x15\0\0" "\x01\x01\0\0\0\x03\x03\x03\x02\0\0\0\0\0\0\0\0" "Margay\0" "\0"
+	"\x03\x15\0\0"
+	"\x01\x01\0\0\0\x03\x03\x03\x02\0\0\0\0\0\0\0\0"
+	"Margay\0"
+	"\0"
 	/* Processor: a central one, of unknown family; there, and works; caches not described; of 64 bits */
-	"\x04\x30\0\0" "\0\x03\x02\0" "\0\0\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0" "\x41\x02\xff\xff\xff\xff\xff\xff"
-	"\0\0\0\0\0\0\x04\0\x02\0\0\0\0\0\0\0" "\0\0"
+	"\x04\x30\0\0"
+	"\0\x03\x02\0"
+	"\0\0\0\0\0\0\0\0"
+	"\0\0\0\0\0\0\0\0"
+	"\x41\x02\xff\xff\xff\xff\xff\xff"
+	"\0\0\0\0\0\0\x04\0\x02\0\0\0\0\0\0\0"
+	"\0\0"
 	/* Memory: on the board, for the system, error correction unknown; a size that is too much here is further behind */
-	"\x10\x17\0\0" "\x03\x03\x02\0\0\0\x80\xfe\xff\0\0" "\0\0\0\0\0\0\0\0" "\0\0"
+	"\x10\x17\0\0"
+	"\x03\x03\x02\0\0\0\x80\xfe\xff\0\0"
+	"\0\0\0\0\0\0\0\0"
+	"\0\0"
 	/* A device of it: widths and form unknown, RAM */
-	"\x11\x28\0\0" "\0\x10\xfe\xff\xff\xff\xff\xff"
+	"\x11\x28\0\0"
+	"\0\x10\xfe\xff\xff\xff\xff\xff"
 	"\0\0\x02\0\0\0\x07\x04\0\0\0\0\0\0\0\0"
-	"\0\0\0\0\0\0\0\0\0\0\0\0" "\0\0"
+	"\0\0\0\0\0\0\0\0\0\0\0\0"
+	"\0\0"
 	/* Where it is, likewise */
-	"\x13\x1f\0\0" "\xff\xff\xff\xff\xff\xff\xff\xff\0\x10\x01" "\0\0\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0" "\0\0"
+	"\x13\x1f\0\0"
+	"\xff\xff\xff\xff\xff\xff\xff\xff\0\x10\x01"
+	"\0\0\0\0\0\0\0\0"
+	"\0\0\0\0\0\0\0\0"
+	"\0\0"
 	/* No errors detected at boot */
-	"\x20\x0b\0\0" "\0\0\0\0\0\0\0" "\0\0"
-	"\x7f\x04\0\0" "\0"; /* and C's own */
+	"\x20\x0b\0\0"
+	"\0\0\0\0\0\0\0"
+	"\0\0"
+	"\x7f\x04\0\0"
+	"\0"; /* and C's own */
 
 /* The bytes that a guest's structure has of the node's: not counts, sizes, handles, nor the serial number of one of many. */
 #define BYTES(from, to) (BIT((to) + 1) - BIT(from))
@@ -55,14 +99,15 @@ static const u64 taken[] = {
 	[CHASSIS] = BYTES(0x04, 0x12),
 	[PROCESSOR] = BYTES(0x05, 0x19) | BYTES(0x22, 0x22) | BYTES(0x26, 0x29),
 	[ARRAY - 11] = BYTES(0x06, 0x06),
-	[MEMORY - 11] = BYTES(0x08, 0x0b) | BYTES(0x0e, 0x0e) | BYTES(0x12, 0x17) | BYTES(0x1a, 0x1b) | BYTES(0x20, 0x27),
+	[MEMORY - 11] = BYTES(0x08, 0x0b) | BYTES(0x0e, 0x0e) | BYTES(0x12, 0x17) |
+			BYTES(0x1a, 0x1b) | BYTES(0x20, 0x27),
 };
 
 struct tables {
 	const void *node; /* the node's, and only if the guest shall see them */
 	u32 node_size;
 	unsigned strings; /* of the last structure, */
-	u8 *end;          /* and where they end: the rest is zero */
+	u8 *end; /* and where they end: the rest is zero */
 };
 
 /* A structure of the node's that can stand for a guest's: not too long, no empty string; of several the first that is in use. */
@@ -71,12 +116,9 @@ static bool fits(const u8 *p, const u8 *end)
 	if (end - p > COPIED_MAX || p[1] < 8 || (!p[p[1]] && p + p[1] < end))
 		return false;
 	switch (p[0]) {
-	case PROCESSOR:
-		return p[1] > 0x18 && p[0x18] & CPU_WORKS;
-	case ARRAY:
-		return p[5] == SYSTEM_MEMORY;
-	case MEMORY:
-		return p[1] > 0x18 && (p[0xc] | p[0xd]); /* its size */
+	case PROCESSOR: return p[1] > 0x18 && p[0x18] & CPU_WORKS;
+	case ARRAY: return p[5] == SYSTEM_MEMORY;
+	case MEMORY: return p[1] > 0x18 && (p[0xc] | p[0xd]); /* its size */
 	}
 	return p[0] < PROCESSOR;
 }
@@ -177,7 +219,8 @@ static bool first(const struct acpi_guest *in, unsigned cpu, unsigned shift)
 /* One for each package: its cores and threads that the guest has. */
 static void put_cpus(struct tables *t, const struct acpi_guest *in, bool flat)
 {
-	unsigned package = package_shift(flat), core = flat ? 0 : cpuid_smt_shift(host_cpuid_for, NULL);
+	unsigned package = package_shift(flat),
+		 core = flat ? 0 : cpuid_smt_shift(host_cpuid_for, NULL);
 	unsigned number = 0;
 
 	for (unsigned i = 0; i < in->nr_cpus; i++) {
@@ -269,7 +312,8 @@ static void set_uuid(u8 *p, const char *name)
 int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used)
 {
 	u64 start = ALIGN_UP(used, 16), room = GUEST_ACPI_SIZE - start;
-	u8 *area = guest_ptr(vm, gpa(GUEST_ACPI_BASE + start), room), entry[ENTRY_SIZE] = "_SM3_\0\x18\x03\0\0\x01", sum = 0;
+	u8 *area = guest_ptr(vm, gpa(GUEST_ACPI_BASE + start), room),
+	   entry[ENTRY_SIZE] = "_SM3_\0\x18\x03\0\0\x01", sum = 0;
 	u32 length, packages = 0, package = package_shift(vm->config->flat);
 	struct tables t = { .end = area - 2 };
 

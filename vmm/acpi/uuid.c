@@ -27,7 +27,8 @@ static void sha1(const u8 block[BLOCK], u32 h[5])
 	for (unsigned t = 0; t < ROUNDS; t++) {
 		u32 f = v[1] ^ v[2] ^ v[3];
 
-		w[t] = t < 16 ? __builtin_bswap32(w[t]) : rotate(w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16], 1);
+		w[t] = t < 16 ? __builtin_bswap32(w[t])
+			      : rotate(w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16], 1);
 		if (t < 20)
 			f = v[3] ^ (v[1] & (v[2] ^ v[3]));
 		else if (t / 20 == 2)

@@ -40,7 +40,8 @@ static const struct request {
 	[COMMANDER_DUMP] = { commander_dump, MAY_DUMP, false },
 	[COMMANDER_REGISTERS] = { commander_registers, MAY_DUMP, false },
 	[COMMANDER_MEMORY] = { commander_memory, MAY_DUMP, false },
-	[COMMANDER_PRESS] = { IS_ENABLED(CONFIG_VM_POWER_BUTTON) ? commander_press : NULL, MAY_DESTROY, false },
+	[COMMANDER_PRESS] = { IS_ENABLED(CONFIG_VM_POWER_BUTTON) ? commander_press : NULL,
+			      MAY_DESTROY, false },
 	[COMMANDER_NMI] = { commander_nmi, MAY_DESTROY, false },
 	[COMMANDER_FILE] = { commander_file, 0, false },
 	[COMMANDER_COUNTS] = { commander_counts, 0, true },
@@ -55,7 +56,8 @@ static u64 refused; /* messages that were none, since boot */
 
 void commander_say(const char *fmt, ...)
 {
-	u32 end = (u32)(sizeof(answer->data) - sizeof(CUT) - 10), room = end - MIN(end, answer->size);
+	u32 end = (u32)(sizeof(answer->data) - sizeof(CUT) - 10),
+	    room = end - MIN(end, answer->size);
 	va_list ap;
 	int n;
 
@@ -97,7 +99,8 @@ int commander_refuse(int err, const char *fmt, ...)
 	cut = false;
 	/* What it has said before, an error each, comes with it. */
 	va_start(ap, fmt);
-	n = vsnprintf((char *)answer->data + answer->size, sizeof(answer->data) - answer->size, fmt, ap);
+	n = vsnprintf((char *)answer->data + answer->size, sizeof(answer->data) - answer->size, fmt,
+		      ap);
 	va_end(ap);
 	answer->size = MIN(answer->size + (u32)n, (u32)sizeof(answer->data));
 	/* What was asked may be anything; who asks gets printable text. */
@@ -114,10 +117,13 @@ static int judge(const struct commander_message *m, u32 size)
 	if (size < sizeof(*m) || size > COMMANDER_MAX || m->magic != COMMANDER_MAGIC)
 		return commander_refuse(EINVAL, "%u bytes that are no message", size);
 	if (m->version != COMMANDER_VERSION)
-		return commander_refuse(EINVAL, "a message of version %u: this node speaks %u", m->version, COMMANDER_VERSION);
+		return commander_refuse(EINVAL, "a message of version %u: this node speaks %u",
+					m->version, COMMANDER_VERSION);
 	if (m->size != size - sizeof(*m))
-		return commander_refuse(EINVAL, "a message of %lu bytes that says %u", size - sizeof(*m), m->size);
-	if (m->what != COMMANDER_HELLO && (m->what >= COMMANDER_REQUESTS || !requests[m->what].serve))
+		return commander_refuse(EINVAL, "a message of %lu bytes that says %u",
+					size - sizeof(*m), m->size);
+	if (m->what != COMMANDER_HELLO &&
+	    (m->what >= COMMANDER_REQUESTS || !requests[m->what].serve))
 		return commander_refuse(ENOSYS, "request %u: this node does not know it", m->what);
 	return 0;
 }
@@ -143,7 +149,8 @@ static bool take_from(struct span *text)
 	return true;
 }
 
-static void serve(const struct request *r, const struct vm_config_control *control, unsigned session, struct span text)
+static void serve(const struct request *r, const struct vm_config_control *control,
+		  unsigned session, struct span text)
 {
 	if (r->pages && !take_from(&text))
 		commander_refuse(EINVAL, "expected " FROM "NUMBER in the last line");
@@ -158,12 +165,16 @@ static void hello(const struct vm *vm)
 
 	for (unsigned i = 0; vm_config_right(i); i++)
 		if (c->may & BIT(i))
-			snprintf(may + strlen(may), sizeof(may) - strlen(may), "%s%s", may[0] ? "," : "", vm_config_right(i));
-	commander_say("margay=%s\tprotocol=%u\tcommander=%s\tmay=%s\tmemory=%lu\tmemory_used=%lu\trefused=%lu", host_version(),
-		      COMMANDER_VERSION, vm->name, may, c->memory, vms_bytes() + images_bytes(), refused);
+			snprintf(may + strlen(may), sizeof(may) - strlen(may), "%s%s",
+				 may[0] ? "," : "", vm_config_right(i));
+	commander_say(
+		"margay=%s\tprotocol=%u\tcommander=%s\tmay=%s\tmemory=%lu\tmemory_used=%lu\trefused=%lu",
+		host_version(), COMMANDER_VERSION, vm->name, may, c->memory,
+		vms_bytes() + images_bytes(), refused);
 }
 
-void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 size, struct commander_answer *out)
+void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 size,
+		     struct commander_answer *out)
 {
 	const struct vm_config_control *control = &vm->config->control;
 	struct commander_message m = { 0 }, *head = (struct commander_message *)out->data;
@@ -181,9 +192,11 @@ void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 siz
 	else if (requests[m.what].right & ~control->may)
 		commander_refuse(EPERM, "control_may of %s does not have it", vm->name);
 	else
-		serve(&requests[m.what], control, session, (struct span){ (const char *)request + sizeof(m), m.size });
+		serve(&requests[m.what], control, session,
+		      (struct span){ (const char *)request + sizeof(m), m.size });
 	if (cut)
-		out->size += (u32)snprintf((char *)out->data + out->size, sizeof(out->data) - out->size, CUT, line);
+		out->size += (u32)snprintf((char *)out->data + out->size,
+					   sizeof(out->data) - out->size, CUT, line);
 	head->size = out->size - (u32)sizeof(*head);
 }
 

@@ -26,7 +26,8 @@ static void say_vm(unsigned i)
 	counted = monitor_vm_name(i);
 	for (unsigned k = 0; (kind = outcome_kind(k)); k++) {
 		n = outcome_count(&monitor_slots[i], k);
-		n ? commander_say("vm=%s\tended=%s\tcount=%lu", counted, kind, n) : commander_skip();
+		n ? commander_say("vm=%s\tended=%s\tcount=%lu", counted, kind, n)
+		  : commander_skip();
 	}
 	vm = monitor_vm_hold(i);
 	if (vm)
@@ -42,8 +43,8 @@ static void say_blocked(unsigned i, const struct pci_info *f)
 		commander_skip();
 		return;
 	}
-	commander_say("function=" PCI_FULL_FORMAT "\tblocked_dma=%lu\tblocked_interrupts=%lu", PCI_FULL_FORMAT_ARGS(f->address),
-		      s.dma, s.interrupts);
+	commander_say("function=" PCI_FULL_FORMAT "\tblocked_dma=%lu\tblocked_interrupts=%lu",
+		      PCI_FULL_FORMAT_ARGS(f->address), s.dma, s.interrupts);
 }
 
 int commander_counts(const struct vm_config_control *, unsigned, struct span)

@@ -50,7 +50,7 @@ static const struct wanted {
 /* clang-format on */
 
 /* Asked for by the commander's CPU, filled in on the vCPU's: one that answers too late may find another's question. */
-static struct spinlock lock;       /* guards the next three */
+static struct spinlock lock; /* guards the next three */
 static const struct vcpu *asked;
 static bool answered;
 static u64 values[ARRAY_SIZE(registers)];
@@ -122,9 +122,11 @@ int commander_registers(const struct vm_config_control *control, unsigned, struc
 	monitor_vm_release();
 	err = err ? err : wait();
 	if (err)
-		return commander_refuse(-err, "%s: vCPU %lu does not %s", s->config->name, id, err == -ENODEV ? "run" : "answer");
+		return commander_refuse(-err, "%s: vCPU %lu does not %s", s->config->name, id,
+					err == -ENODEV ? "run" : "answer");
 	for (unsigned i = 0; i < ARRAY_SIZE(registers); i++)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, "\t%s=0x%lx", registers[i].name, values[i]);
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "\t%s=0x%lx", registers[i].name,
+			      values[i]);
 	commander_say("vcpu=%lu%s", id, line);
 	return 0;
 }
@@ -146,7 +148,8 @@ int commander_dump(const struct vm_config_control *control, unsigned, struct spa
 		commander_say("vcpus=%u\tpaused=%s\tcrashed=%s", vm->nr_vcpus,
 			      vm_stands_still(vm) ? "yes" : "no", vm->kept ? "yes" : "no");
 		for (unsigned i = 0; i < map->count; i++)
-			commander_say("address=0x%lx\tsize=0x%lx", map->region[i].gpa, map->region[i].size);
+			commander_say("address=0x%lx\tsize=0x%lx", map->region[i].gpa,
+				      map->region[i].size);
 	}
 	monitor_vm_release();
 	return vm ? 0 : commander_refuse(ENODEV, "%s does not run", s->config->name);
@@ -155,7 +158,8 @@ int commander_dump(const struct vm_config_control *control, unsigned, struct spa
 /* So many bytes up to a page that the machine has lost. */
 static u64 sound(u64 from, u64 bytes)
 {
-	return IS_ENABLED(CONFIG_MACHINE_CHECKS) ? host_memory_lost_in(from, from + bytes) - from : bytes;
+	return IS_ENABLED(CONFIG_MACHINE_CHECKS) ? host_memory_lost_in(from, from + bytes) - from
+						 : bytes;
 }
 
 /* Whole pages of zeros at the beginning. A page that is lost, or turns out to be, is told of as zeros. */
@@ -191,9 +195,12 @@ int commander_memory(const struct vm_config_control *control, unsigned, struct s
 
 	if (!s)
 		return -ENOENT;
-	if (!span_number(&text, 10, &at) || !span_skip(&text, " ") || !span_number(&text, 10, &bytes) || text.n ||
-	    at % PAGE_SIZE || !bytes || bytes % PAGE_SIZE)
-		return commander_refuse(EINVAL, "expected a VM, an address and a number of bytes, both whole pages");
+	if (!span_number(&text, 10, &at) || !span_skip(&text, " ") ||
+	    !span_number(&text, 10, &bytes) || text.n || at % PAGE_SIZE || !bytes ||
+	    bytes % PAGE_SIZE)
+		return commander_refuse(
+			EINVAL,
+			"expected a VM, an address and a number of bytes, both whole pages");
 	vm = monitor_vm_hold((unsigned)(s - monitor_slots));
 	r = vm ? gpa_map_find(&vm_parts(vm)->map, at) : NULL;
 	if (r) {

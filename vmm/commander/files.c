@@ -65,9 +65,11 @@ int commander_file(const struct vm_config_control *, unsigned, struct span text)
 		return commander_refuse(EINVAL, "expected a VM and an offset");
 	file = text_of((unsigned)slot);
 	if (!file.p)
-		return commander_refuse(ENOENT, "%s: its file is not kept", monitor_vm_name((unsigned)slot));
+		return commander_refuse(ENOENT, "%s: its file is not kept",
+					monitor_vm_name((unsigned)slot));
 	at = MIN(at, (u64)file.n);
-	commander_say("offset=%lu\tnext=%lu\tsize=%zu", at, at + MIN(file.n - at, (u64)ROOM), file.n);
+	commander_say("offset=%lu\tnext=%lu\tsize=%zu", at, at + MIN(file.n - at, (u64)ROOM),
+		      file.n);
 	commander_put(file.p + at, (u32)MIN(file.n - at, (u64)ROOM));
 	return 0;
 }

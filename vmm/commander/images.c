@@ -44,7 +44,8 @@ static void bound_name(const struct image *i, char out[VM_MODULE_MAX + 1])
 	/* A name that has been given to another content leaves this one behind. */
 	if (n > BOUND_SUFFIX && !strcmp(i->name + n - BOUND_SUFFIX, suffix))
 		suffix[0] = 0;
-	snprintf(out, VM_MODULE_MAX + 1, "%.*s%s", suffix[0] ? (int)(VM_MODULE_MAX - BOUND_SUFFIX) : (int)VM_MODULE_MAX, i->name,
+	snprintf(out, VM_MODULE_MAX + 1, "%.*s%s",
+		 suffix[0] ? (int)(VM_MODULE_MAX - BOUND_SUFFIX) : (int)VM_MODULE_MAX, i->name,
 		 suffix);
 }
 
@@ -150,22 +151,33 @@ int image_check_name(struct span s, const u8 *hash, bool replace, char name[VM_M
 	const struct image *image;
 
 	if (!s.n || s.n > VM_MODULE_MAX)
-		return commander_refuse(EINVAL, "expected a name of 1 to %u characters", VM_MODULE_MAX);
+		return commander_refuse(EINVAL, "expected a name of 1 to %u characters",
+					VM_MODULE_MAX);
 	for (size_t i = 0; i < s.n; i++)
 		if (s.p[i] <= ' ' || s.p[i] > '~')
-			return commander_refuse(EINVAL, "expected a name of printable characters without blanks");
+			return commander_refuse(
+				EINVAL, "expected a name of printable characters without blanks");
 	memmove(name, s.p, s.n);
 	name[s.n] = 0;
 	if (looks_bound(s))
-		return commander_refuse(EINVAL, "%s: a name that ends so is given to what a name has left: choose another", name);
+		return commander_refuse(
+			EINVAL,
+			"%s: a name that ends so is given to what a name has left: choose another",
+			name);
 	image = find(name);
 	if (image && !replace && memcmp(image->content->hash, hash, IMAGE_HASH))
-		return commander_refuse(EEXIST, "%s: there is an image of that name, with another content (--replace)", name);
+		return commander_refuse(
+			EEXIST,
+			"%s: there is an image of that name, with another content (--replace)",
+			name);
 	for (unsigned i = 0; !image && (m = host_module(i)); i++)
 		if (!strcmp(m->name, name))
-			return commander_refuse(EEXIST, "%s: there is a boot module of that name", name);
+			return commander_refuse(EEXIST, "%s: there is a boot module of that name",
+						name);
 	if (vms_wait_for(name))
-		return commander_refuse(EPERM, "%s: a VM of the boot names it, and the boot has not brought it", name);
+		return commander_refuse(
+			EPERM, "%s: a VM of the boot names it, and the boot has not brought it",
+			name);
 	return 0;
 }
 
@@ -189,7 +201,9 @@ static void leave_name(struct image *old)
 		return;
 	}
 	bound_name(old, bound);
-	host_log("commander: image %s: another content has the name; VMs that were made of it keep it, as %s", old->name, bound);
+	host_log(
+		"commander: image %s: another content has the name; VMs that were made of it keep it, as %s",
+		old->name, bound);
 	old->bound = false;
 	if (find(bound)) {
 		/* One has left a name so before. */
@@ -221,7 +235,8 @@ int image_name(const char *name, struct content *c)
 		return 0;
 	}
 	c->names--;
-	return commander_refuse(ENOSPC, "%s: there are %u images, and VM files name all of them", name, IMAGES);
+	return commander_refuse(ENOSPC, "%s: there are %u images, and VM files name all of them",
+				name, IMAGES);
 }
 
 /* The bound name is not all of a hash: what is another content's may begin so, too. */
@@ -252,7 +267,8 @@ int images_bind(char name[VM_MODULE_MAX + 1])
 		return -EEXIST;
 	/* It may have left that name so before: then there is a module of it. */
 	if (!find(bound) && !image->bound) {
-		if (host_module_add(bound, host_hpa_to_virt(image->content->extent.base), image->content->size))
+		if (host_module_add(bound, host_hpa_to_virt(image->content->extent.base),
+				    image->content->size))
 			return -ENOSPC;
 		image->bound = true;
 	}
@@ -292,9 +308,12 @@ const char *images_shown(const char *name)
 /* ---- memory ------------------------------------------------------------------------------ */
 
 /* Room for so many bytes within the right, and in memory. */
-static int take(const struct vm_config_control *control, const char *name, u64 size, struct host_extent *out)
+static int take(const struct vm_config_control *control, const char *name, u64 size,
+		struct host_extent *out)
 {
-	const struct host_extent_request want = { .size = ALIGN_UP(size, PAGE_SIZE_2M), .align = PAGE_SIZE_2M, .node = -1 };
+	const struct host_extent_request want = { .size = ALIGN_UP(size, PAGE_SIZE_2M),
+						  .align = PAGE_SIZE_2M,
+						  .node = -1 };
 	u64 used, largest;
 
 	do {
@@ -306,11 +325,13 @@ static int take(const struct vm_config_control *control, const char *name, u64 s
 			return 0;
 	} while (images_evict());
 	if (used + want.size > control->memory)
-		return commander_refuse(ENOSPC, "%s: %lu bytes in whole 2 MiB: control_may has memory for %lu more", name,
-					want.size, control->memory - MIN(used, control->memory));
+		return commander_refuse(
+			ENOSPC, "%s: %lu bytes in whole 2 MiB: control_may has memory for %lu more",
+			name, want.size, control->memory - MIN(used, control->memory));
 	host_mem_free(-1, &largest);
-	return commander_refuse(ENOSPC, "%s: %lu bytes in whole 2 MiB: the largest free piece of memory has %lu", name,
-				want.size, largest);
+	return commander_refuse(
+		ENOSPC, "%s: %lu bytes in whole 2 MiB: the largest free piece of memory has %lu",
+		name, want.size, largest);
 }
 
 struct content *content_take(const struct vm_config_control *control, const char *name, u64 size)
@@ -344,8 +365,10 @@ int commander_images(const struct vm_config_control *, unsigned, struct span)
 		}
 		for (unsigned k = 0; image && k < IMAGE_HASH; k++)
 			snprintf(hash + 2 * k, 3, "%02x", image->content->hash[k]);
-		commander_say("name=%s\tsize=%lu\tsha256=%s\tused=%s\tboot=%s", m->name, m->size, hash,
-			      (image ? is_used(image) : vms_name_module(m->name)) ? "yes" : "no", image ? "no" : "yes");
+		commander_say("name=%s\tsize=%lu\tsha256=%s\tused=%s\tboot=%s", m->name, m->size,
+			      hash,
+			      (image ? is_used(image) : vms_name_module(m->name)) ? "yes" : "no",
+			      image ? "no" : "yes");
 	}
 	return 0;
 }

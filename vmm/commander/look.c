@@ -45,12 +45,15 @@ static void say_vm(const struct vm_config_control *control, unsigned i)
 	if (o.seconds)
 		snprintf(seconds, sizeof(seconds), "%lu", o.seconds);
 	disks = info.config ? vms_disk_bytes(info.config) : 0;
-	commander_say("name=%s\tstate=%s\tcpus=%u\tmemory=%lu\tup=%lu\tstarts=%u\tfile=%s\tcreated=%s\tcommands=%s\t"
-		      "memory_and_disks=%lu\tend=%s\tstatus=%u\tended=%s\tline=%u\twhy=%s\tlast=%s",
-		      monitor_vm_name(i), kept ? "crashed" : monitor_state_name(&info), info.cpus, info.memory,
-		      info.up / host_tsc_khz() / 1000, info.starts, info.file, monitor_slots[i].created ? "yes" : "no",
-		      info.config && info.config->control.commands ? "yes" : "no", info.memory + disks, o.kind ? o.kind : "",
-		      o.status, seconds, o.line, o.why, may_hear(control, i) ? o.last : "");
+	commander_say(
+		"name=%s\tstate=%s\tcpus=%u\tmemory=%lu\tup=%lu\tstarts=%u\tfile=%s\tcreated=%s\tcommands=%s\t"
+		"memory_and_disks=%lu\tend=%s\tstatus=%u\tended=%s\tline=%u\twhy=%s\tlast=%s",
+		monitor_vm_name(i), kept ? "crashed" : monitor_state_name(&info), info.cpus,
+		info.memory, info.up / host_tsc_khz() / 1000, info.starts, info.file,
+		monitor_slots[i].created ? "yes" : "no",
+		info.config && info.config->control.commands ? "yes" : "no", info.memory + disks,
+		o.kind ? o.kind : "", o.status, seconds, o.line, o.why,
+		may_hear(control, i) ? o.last : "");
 }
 
 int commander_list(const struct vm_config_control *control, unsigned, struct span)
@@ -65,7 +68,8 @@ int vms_look(struct span name)
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
 		if (name.n && span_is(name, monitor_vm_name(i)))
 			return (int)i;
-	return commander_refuse(ENOENT, "%.*s: there is no such VM", (int)MIN(name.n, (size_t)VM_NAME_MAX), name.p);
+	return commander_refuse(ENOENT, "%.*s: there is no such VM",
+				(int)MIN(name.n, (size_t)VM_NAME_MAX), name.p);
 }
 
 /* What its file says of it beside the modules that it names. */
@@ -87,8 +91,10 @@ static void say_config(const struct vm_config *c)
 	for (unsigned k = 0; IS_ENABLED(CONFIG_VIRTIO_NET) && k < c->nr_nets; k++) {
 		const struct vm_config_net *n = &c->net[k];
 
-		commander_say("segment=%s\tmac=" VM_MAC "\tbridge=%s\tisolated=%s\tmirror=%s\tplain=%s", n->segment,
-			      VM_MAC_BYTES(vm_config_mac(c, k)), n->bridge ? "yes" : "no", n->isolated ? "yes" : "no",
+		commander_say("segment=%s\tmac=" VM_MAC
+			      "\tbridge=%s\tisolated=%s\tmirror=%s\tplain=%s",
+			      n->segment, VM_MAC_BYTES(vm_config_mac(c, k)),
+			      n->bridge ? "yes" : "no", n->isolated ? "yes" : "no",
 			      n->mirror ? "yes" : "no", n->plain ? "yes" : "no");
 	}
 }
@@ -107,7 +113,8 @@ int commander_show(const struct vm_config_control *control, unsigned, struct spa
 	if (c)
 		say_config(c);
 	for (unsigned k = 0; vm && k < vm->nr_host_cpus; k++)
-		commander_say("vcpu=%u\tcpu=%u\tnode=%d", k, vm->host_cpu[k], host_cpu_info(vm->host_cpu[k])->node);
+		commander_say("vcpu=%u\tcpu=%u\tnode=%d", k, vm->host_cpu[k],
+			      host_cpu_info(vm->host_cpu[k])->node);
 	for (unsigned k = 0; vm && k < vm->nr_extents; k++)
 		commander_say("memory=%lu\tnode=%d", vm->extent[k].size, vm->extent[k].node);
 	monitor_vm_release();
@@ -121,7 +128,8 @@ int commander_node(const struct vm_config_control *, unsigned, struct span)
 
 	for (unsigned n = 0; n < host_node_count(); n++) {
 		free = host_mem_free((int)n, &largest);
-		commander_say("node=%u\tmemory=%lu\tfree=%lu\tlargest=%lu", n, host_node_memory(n), free, largest);
+		commander_say("node=%u\tmemory=%lu\tfree=%lu\tlargest=%lu", n, host_node_memory(n),
+			      free, largest);
 	}
 	own = host_own_bytes(&used);
 	commander_say("own=%lu\tused=%lu", own, used);
@@ -129,8 +137,8 @@ int commander_node(const struct vm_config_control *, unsigned, struct span)
 		char owner[VM_NAME_MAX + 1] = "";
 
 		place_owner(i, owner);
-		commander_say("cpu=%u\tapic=%u\tnode=%d\tonline=%s\towner=%s", i, cpu->apic_id, cpu->node,
-			      cpu->online ? "yes" : "no", owner);
+		commander_say("cpu=%u\tapic=%u\tnode=%d\tonline=%s\towner=%s", i, cpu->apic_id,
+			      cpu->node, cpu->online ? "yes" : "no", owner);
 	}
 	return 0;
 }
@@ -146,10 +154,11 @@ int commander_pci(const struct vm_config_control *, unsigned, struct span)
 		vm_pci_owner(i, owner);
 		if (f.has_node)
 			snprintf(node, sizeof(node), "%u", f.node);
-		commander_say("function=" PCI_FULL_FORMAT
-			      "\tvendor=0x%04x\tdevice=0x%04x\tclass=0x%06x\tnode=%s\tfit=%s\towner=%s\twhy=%s",
-			      PCI_FULL_FORMAT_ARGS(f.address), f.id.vendor, f.id.device, f.id.class_code, node,
-			      unfit ? "no" : "yes", owner, why);
+		commander_say(
+			"function=" PCI_FULL_FORMAT
+			"\tvendor=0x%04x\tdevice=0x%04x\tclass=0x%06x\tnode=%s\tfit=%s\towner=%s\twhy=%s",
+			PCI_FULL_FORMAT_ARGS(f.address), f.id.vendor, f.id.device, f.id.class_code,
+			node, unfit ? "no" : "yes", owner, why);
 	}
 	return 0;
 }
@@ -200,9 +209,12 @@ int commander_stats(const struct vm_config_control *, unsigned, struct span text
 			if (!s->exit[r].count)
 				commander_skip();
 			else
-				commander_say("vcpu=%u\texit=%s\tcount=%lu", k, vmexit_name(r), s->exit[r].count);
+				commander_say("vcpu=%u\texit=%s\tcount=%lu", k, vmexit_name(r),
+					      s->exit[r].count);
 		commander_say("vcpu=%u\tinjected=%lu", k, s->injected);
 	}
 	monitor_vm_release();
-	return vm ? 0 : commander_refuse(ENODEV, "%.*s does not run", (int)MIN(text.n, (size_t)VM_NAME_MAX), text.p);
+	return vm ? 0
+		  : commander_refuse(ENODEV, "%.*s does not run",
+				     (int)MIN(text.n, (size_t)VM_NAME_MAX), text.p);
 }

@@ -27,7 +27,8 @@ static int result(const struct slot *s, int err)
 	if (err == -EALREADY)
 		return commander_refuse(EALREADY, "%s is in that state already", name);
 	if (err == -ENXIO)
-		return commander_refuse(ENXIO, "%s: its guest takes no NMI, at LINT1 of any vCPU", name);
+		return commander_refuse(ENXIO, "%s: its guest takes no NMI, at LINT1 of any vCPU",
+					name);
 	if (err == -ENOSYS)
 		return commander_refuse(ENXIO, "%s has no such button", name);
 	if (err == -ENOSPC)
@@ -169,7 +170,8 @@ int commander_write(const struct vm_config_control *control, unsigned, struct sp
 	if (!s)
 		return -ENOENT;
 	if (text.n > COMMANDER_TYPED)
-		return commander_refuse(EINVAL, "expected at most %u bytes at once", COMMANDER_TYPED);
+		return commander_refuse(EINVAL, "expected at most %u bytes at once",
+					COMMANDER_TYPED);
 	vm = monitor_vm_hold(index_of(s));
 	con = vm ? vm->console : NULL;
 	for (size_t i = 0; con && i < text.n; i++)

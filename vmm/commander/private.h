@@ -18,12 +18,14 @@ u32 commander_put(const void *data, u32 size);
 int commander_refuse(int err, const char *fmt, ...) __printf(2, 3);
 
 /* A request: 0, or what commander_refuse() has returned. control: the rights of who asks; session: whose bulk data it is. */
-typedef int commander_fn(const struct vm_config_control *control, unsigned session, struct span text);
-commander_fn commander_list, commander_show, commander_node, commander_pci, commander_log, commander_stats, commander_create,
-	     commander_destroy, commander_start, commander_stop, commander_restart, commander_press, commander_nmi, commander_pause,
-	     commander_resume, commander_read, commander_write, commander_images, commander_image, commander_data,
-	     commander_image_end, commander_image_remove, commander_dump, commander_registers, commander_memory,
-	     commander_file, commander_counts;
+typedef int commander_fn(const struct vm_config_control *control, unsigned session,
+			 struct span text);
+commander_fn commander_list, commander_show, commander_node, commander_pci, commander_log,
+	commander_stats, commander_create, commander_destroy, commander_start, commander_stop,
+	commander_restart, commander_press, commander_nmi, commander_pause, commander_resume,
+	commander_read, commander_write, commander_images, commander_image, commander_data,
+	commander_image_end, commander_image_remove, commander_dump, commander_registers,
+	commander_memory, commander_file, commander_counts;
 
 /* images.c: bytes of all images; of those that stay whatever there is no room for. */
 u64 images_bytes(void);

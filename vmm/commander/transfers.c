@@ -55,16 +55,19 @@ int commander_image(const struct vm_config_control *control, unsigned session, s
 
 	images_close(session);
 	t->replace = span_is(text, "replace");
-	if (!span_number(&size, 10, &bytes) || size.n || !bytes || bytes > VM_MEMORY_MAX || !parse_hash(hex, hash) ||
-	    (text.n && !t->replace))
-		return commander_refuse(EINVAL, "expected a name, a size in bytes, and a SHA-256 in hexadecimal digits");
+	if (!span_number(&size, 10, &bytes) || size.n || !bytes || bytes > VM_MEMORY_MAX ||
+	    !parse_hash(hex, hash) || (text.n && !t->replace))
+		return commander_refuse(
+			EINVAL,
+			"expected a name, a size in bytes, and a SHA-256 in hexadecimal digits");
 	err = image_check_name(name, hash, t->replace, t->name);
 	if (err)
 		return err;
 	c = content_find(hash);
 	if (c) {
 		if (c->size != bytes)
-			return commander_refuse(EINVAL, "%s: what has this SHA-256 has %lu bytes", t->name, c->size);
+			return commander_refuse(EINVAL, "%s: what has this SHA-256 has %lu bytes",
+						t->name, c->size);
 		err = image_name(t->name, c);
 		if (!err)
 			commander_say("have=yes");
@@ -89,7 +92,8 @@ int commander_data(const struct vm_config_control *, unsigned session, struct sp
 		return commander_refuse(EINVAL, "data of no image");
 	if (data.n > c->size - c->at) {
 		images_close(session);
-		return commander_refuse(EINVAL, "%s: more data than were announced", transfers[session].name);
+		return commander_refuse(EINVAL, "%s: more data than were announced",
+					transfers[session].name);
 	}
 	to = (u8 *)host_hpa_to_virt(c->extent.base) + c->at;
 	memcpy(to, data.p, data.n);
@@ -107,10 +111,12 @@ static int end(struct transfer *t)
 	int err;
 
 	if (c->at < c->size)
-		return commander_refuse(EINVAL, "%s: %lu of %lu bytes are missing", t->name, c->size - c->at, c->size);
+		return commander_refuse(EINVAL, "%s: %lu of %lu bytes are missing", t->name,
+					c->size - c->at, c->size);
 	sha256_end(&t->sha, hash);
 	if (memcmp(hash, c->hash, IMAGE_HASH))
-		return commander_refuse(EINVAL, "%s: it has another SHA-256 than was announced", t->name);
+		return commander_refuse(EINVAL, "%s: it has another SHA-256 than was announced",
+					t->name);
 	/* Another session may have sent it meanwhile. */
 	err = image_check_name(span_of(t->name), hash, t->replace, name);
 	if (err)
@@ -124,7 +130,8 @@ static int end(struct transfer *t)
 
 int commander_image_end(const struct vm_config_control *, unsigned session, struct span)
 {
-	int err = transfers[session].content ? end(&transfers[session]) : commander_refuse(EINVAL, "the end of no image");
+	int err = transfers[session].content ? end(&transfers[session])
+					     : commander_refuse(EINVAL, "the end of no image");
 
 	images_close(session);
 	return err;

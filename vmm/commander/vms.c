@@ -95,7 +95,8 @@ static void tell(const char *text)
 static bool has_function(const struct vm_config_control *control, const struct vm_config_pci *pci)
 {
 	for (unsigned i = 0; i < control->nr_pci; i++)
-		if ((pci->by == VM_PCI_ADDRESS || pci->by == VM_PCI_VF) && pci_same_address(&pci->address, &control->pci[i]))
+		if ((pci->by == VM_PCI_ADDRESS || pci->by == VM_PCI_VF) &&
+		    pci_same_address(&pci->address, &control->pci[i]))
 			return true;
 	return false;
 }
@@ -123,61 +124,85 @@ static u64 make_room(const struct vm_config_control *control, u64 wanted)
 
 	do
 		used = vms_bytes() + images_bytes();
-	while (vms_bytes() + images_kept() + wanted <= control->memory && used + wanted > control->memory && images_evict());
+	while (vms_bytes() + images_kept() + wanted <= control->memory &&
+	       used + wanted > control->memory && images_evict());
 	return control->memory - MIN(used, control->memory);
 }
 
 /* What only the medium of the boot may say, or a right. */
-static int check_rights(const struct vm_config_control *control, const struct vm_config *c, struct config_error *err)
+static int check_rights(const struct vm_config_control *control, const struct vm_config *c,
+			struct config_error *err)
 {
 	bool all = !c->memory && !c->nr_memory_nodes;
 
 	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
 		all = all || !c->memory_node[i].size;
 	if (!c->line_name)
-		return vm_config_error(err, c->file, 0, "required key 'name' is missing: it is commanded by that");
+		return vm_config_error(err, c->file, 0,
+				       "required key 'name' is missing: it is commanded by that");
 	if (all)
-		return vm_config_error(err, c->file, c->line_memory,
-				       "memory = all: expected a size: control_may has %lu bytes left", make_room(control, 0));
+		return vm_config_error(
+			err, c->file, c->line_memory,
+			"memory = all: expected a size: control_may has %lu bytes left",
+			make_room(control, 0));
 	for (unsigned i = 0; c->pinned && i < c->cpus; i++)
 		if (!(control->cpus[c->cpu[i] / 8] & BIT(c->cpu[i] % 8)))
-			return vm_config_error(err, c->file, c->line_cpus, "cpus: control_may does not have CPU %u", c->cpu[i]);
+			return vm_config_error(err, c->file, c->line_cpus,
+					       "cpus: control_may does not have CPU %u", c->cpu[i]);
 	for (unsigned i = 0; i < c->nr_pci; i++)
 		if (!has_function(control, &c->pci[i]))
-			return vm_config_error(err, c->file, c->line_pci, "pci: control_may has not all of these, by address");
+			return vm_config_error(err, c->file, c->line_pci,
+					       "pci: control_may has not all of these, by address");
 	for (unsigned i = 0; i < c->nr_nets; i++)
 		if (!has_segment(control, &c->net[i]))
-			return vm_config_error(err, c->file, c->net[i].line, "net = %s%s%s: control_may does not have it",
+			return vm_config_error(err, c->file, c->net[i].line,
+					       "net = %s%s%s: control_may does not have it",
 					       c->net[i].segment, c->net[i].bridge ? " bridge" : "",
 					       c->net[i].mirror ? " mirror" : "");
 	if (c->line_facts || c->line_rdt || c->dmi_node || c->counters)
-		return vm_config_error(err, c->file, c->line_facts ? c->line_facts : c->line_rdt ? c->line_rdt : c->line_counters,
-				       "pci_irq, pci_node, cache, bandwidth, counters, dmi = node: only a VM of the boot has it");
+		return vm_config_error(
+			err, c->file,
+			c->line_facts ? c->line_facts
+			: c->line_rdt ? c->line_rdt
+				      : c->line_counters,
+			"pci_irq, pci_node, cache, bandwidth, counters, dmi = node: only a VM of the boot has it");
 	/* As pci_sriov_take() has it of VFs. */
-	if (c->nr_pci && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()) && !(control->may & MAY_IDENTITY))
-		return vm_config_error(err, c->file, c->line_pci, "pci: without an IOMMU who has a function reaches all of the "
-				       "node: control_may does not have dma:identity");
+	if (c->nr_pci && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()) &&
+	    !(control->may & MAY_IDENTITY))
+		return vm_config_error(
+			err, c->file, c->line_pci,
+			"pci: without an IOMMU who has a function reaches all of the "
+			"node: control_may does not have dma:identity");
 	if (c->trusted && !(control->may & MAY_TRUSTED))
-		return vm_config_error(err, c->file, c->line_trusted, "trusted: control_may does not have it");
+		return vm_config_error(err, c->file, c->line_trusted,
+				       "trusted: control_may does not have it");
 	if (c->ipi_direct && !(control->may & MAY_IPI))
-		return vm_config_error(err, c->file, c->line_ipi, "ipi = direct: control_may does not have ipi:direct");
+		return vm_config_error(err, c->file, c->line_ipi,
+				       "ipi = direct: control_may does not have ipi:direct");
 	if (c->dma == VM_DMA_IDENTITY && !(control->may & MAY_IDENTITY))
-		return vm_config_error(err, c->file, c->line_dma, "dma = identity: control_may does not have dma:identity");
+		return vm_config_error(err, c->file, c->line_dma,
+				       "dma = identity: control_may does not have dma:identity");
 	if (c->control.commands)
-		return vm_config_error(err, c->file, c->line_control, "control: only a VM of the boot commands");
+		return vm_config_error(err, c->file, c->line_control,
+				       "control: only a VM of the boot commands");
 	if (c->after[0])
-		return vm_config_error(err, c->file, c->line_after, "after: who makes it starts it");
+		return vm_config_error(err, c->file, c->line_after,
+				       "after: who makes it starts it");
 	if (c->console_log != CONSOLE_LOG)
-		return vm_config_error(err, c->file, 0, "console_log: a VM that is made at run time keeps %u KiB", CONSOLE_LOG);
+		return vm_config_error(err, c->file, 0,
+				       "console_log: a VM that is made at run time keeps %u KiB",
+				       CONSOLE_LOG);
 	if (c->then[ENDING_CRASH] == THEN_DUMP && !(control->may & MAY_DUMP))
-		return vm_config_error(err, c->file, c->line_on_one, "on_crash = dump: control_may does not have dump");
+		return vm_config_error(err, c->file, c->line_on_one,
+				       "on_crash = dump: control_may does not have dump");
 	if (ends_node(c))
 		return vm_config_error(err, c->file, 0, "only a VM of the boot ends the node");
 	return 0;
 }
 
 /* Last, for images may go for it, but none of its own. */
-static int check_memory(const struct vm_config_control *control, const struct vm_config *c, struct config_error *err)
+static int check_memory(const struct vm_config_control *control, const struct vm_config *c,
+			struct config_error *err)
 {
 	u64 left;
 
@@ -186,17 +211,22 @@ static int check_memory(const struct vm_config_control *control, const struct vm
 	staging = false;
 	if (memory_of(c) <= left)
 		return 0;
-	return vm_config_error(err, c->file, c->line_memory, "memory: %lu bytes with its disks: control_may has %lu left",
+	return vm_config_error(err, c->file, c->line_memory,
+			       "memory: %lu bytes with its disks: control_may has %lu left",
 			       memory_of(c), left);
 }
 
-static int check_modules(const struct vm_config_control *control, const struct vm_config *c, struct config_error *err)
+static int check_modules(const struct vm_config_control *control, const struct vm_config *c,
+			 struct config_error *err)
 {
 	struct vm_config_name named;
 
 	for (unsigned i = 0; vm_config_name(c, i, &named); i++)
-		if (!images_have(named.name) && !(control->may & MAY_MODULES && vm_find_module(named.name)))
-			return vm_config_error(err, c->file, named.line, "%s = %s: there is no such image", named.key, named.name);
+		if (!images_have(named.name) &&
+		    !(control->may & MAY_MODULES && vm_find_module(named.name)))
+			return vm_config_error(err, c->file, named.line,
+					       "%s = %s: there is no such image", named.key,
+					       named.name);
 	return 0;
 }
 
@@ -210,9 +240,12 @@ static int bind_modules(struct vm_config *c, struct config_error *err)
 		e = e ? e : images_bind(c->module[i].name);
 	for (unsigned i = 0; i < c->nr_disks; i++)
 		e = e || c->disk[i].scratch ? e : images_bind(c->disk[i].name);
-	return !e ? 0 : vm_config_error(err, c->file, 0, "%s", e == -EEXIST ?
-		"the SHA-256 of an image begins as that of another of its name, which VMs have: give it another name" :
-		"there are too many images that VMs have");
+	return !e ? 0
+		  : vm_config_error(
+			    err, c->file, 0, "%s",
+			    e == -EEXIST
+				    ? "the SHA-256 of an image begins as that of another of its name, which VMs have: give it another name"
+				    : "there are too many images that VMs have");
 }
 
 /* As vmm/together.c does with those of the boot. */
@@ -248,7 +281,8 @@ static bool carried(unsigned i)
 static struct slot *free_slot(void)
 {
 	for (struct slot *s = monitor_slots; s < monitor_slots + MONITOR_MAX_VMS; s++)
-		if (s >= slots_end() || (!s->config && !s->file[0] && !carried((unsigned)(s - monitor_slots))))
+		if (s >= slots_end() ||
+		    (!s->config && !s->file[0] && !carried((unsigned)(s - monitor_slots))))
 			return s;
 	return NULL;
 }
@@ -268,14 +302,18 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 	for (size_t k = 0; k < name.n; k++)
 		found = found && name.p[k] > ' ' && name.p[k] <= '~';
 	if (!found || !name.n || name.n > MONITOR_FILE_MAX)
-		return commander_refuse(EINVAL, "expected the name of a file, 1 to %u characters without blanks, and what is in it",
-					MONITOR_FILE_MAX);
+		return commander_refuse(
+			EINVAL,
+			"expected the name of a file, 1 to %u characters without blanks, and what is in it",
+			MONITOR_FILE_MAX);
 	snprintf(file, sizeof(file), "%.*s", (int)name.n, name.p);
 	if (!s)
-		return commander_refuse(ENOSPC, "%s: this image runs %u VMs: destroy one", file, MONITOR_MAX_VMS);
+		return commander_refuse(ENOSPC, "%s: this image runs %u VMs: destroy one", file,
+					MONITOR_MAX_VMS);
 	i = (unsigned)(s - monitor_slots);
-	if (vm_config_parse(file, text.p, text.n, &staged, &err, tell) || check_rights(control, &staged, &err) ||
-	    check_modules(control, &staged, &err) || check_beside(&staged, &err) || bind_modules(&staged, &err) ||
+	if (vm_config_parse(file, text.p, text.n, &staged, &err, tell) ||
+	    check_rights(control, &staged, &err) || check_modules(control, &staged, &err) ||
+	    check_beside(&staged, &err) || bind_modules(&staged, &err) ||
 	    check_memory(control, &staged, &err)) {
 		images_unbind();
 		return commander_refuse(EINVAL, "%s", err.text);
@@ -284,7 +322,8 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 		configs[i] = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
 	if (!configs[i] || !files_keep(i, text)) {
 		images_unbind();
-		return commander_refuse(ENOMEM, "%s: no memory of the hypervisor's own is left", file);
+		return commander_refuse(ENOMEM, "%s: no memory of the hypervisor's own is left",
+					file);
 	}
 	*configs[i] = staged;
 	spin_lock(&monitor_lock);
@@ -310,10 +349,12 @@ struct slot *vms_find(const struct vm_config_control *control, struct span name)
 			continue;
 		if (s->created || (control->may & MAY_BOOT && !s->config->control.commands))
 			return s;
-		commander_refuse(EPERM, "%s is of the boot: control_may does not have it", s->config->name);
+		commander_refuse(EPERM, "%s is of the boot: control_may does not have it",
+				 s->config->name);
 		return NULL;
 	}
-	commander_refuse(ENOENT, "%.*s: there is no such VM", (int)MIN(name.n, (size_t)VM_NAME_MAX), name.p);
+	commander_refuse(ENOENT, "%.*s: there is no such VM", (int)MIN(name.n, (size_t)VM_NAME_MAX),
+			 name.p);
 	return NULL;
 }
 
@@ -331,7 +372,8 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	if (!s)
 		return -ENOENT;
 	if (!s->created)
-		return commander_refuse(EPERM, "%s is of the boot: it can be stopped", s->config->name);
+		return commander_refuse(EPERM, "%s is of the boot: it can be stopped",
+					s->config->name);
 	spin_lock(&monitor_lock);
 	over = (s->state == OVER || s->state == WAITING) && !s->vm && !s->queued;
 	stays = over && lives_on(s);
@@ -347,8 +389,11 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	if (paced)
 		monitor_put_running();
 	if (stays)
-		return commander_refuse(EBUSY, "%s: a CPU or a function of it has not stopped: where it does not in a minute, "
-					"it stays until the node restarts", s->config->name);
+		return commander_refuse(
+			EBUSY,
+			"%s: a CPU or a function of it has not stopped: where it does not in a minute, "
+			"it stays until the node restarts",
+			s->config->name);
 	if (!over)
 		return commander_refuse(EBUSY, "%s is not over: stop it first", s->config->name);
 	/* Its name has gone before this is read: a command that comes now does not find it. */

@@ -37,7 +37,8 @@ struct key {
 /* Errors of a file that are told; what has so many is no VM file. */
 #define ERRORS_MAX 20
 
-static int error_v(struct config_error *err, const char *file, unsigned line, const char *fmt, va_list ap)
+static int error_v(struct config_error *err, const char *file, unsigned line, const char *fmt,
+		   va_list ap)
 {
 	int n;
 
@@ -81,7 +82,8 @@ static bool blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-int config_list(struct parser *p, const char *key, const char *missing, struct span v, int (*one)(struct parser *p, struct span v))
+int config_list(struct parser *p, const char *key, const char *missing, struct span v,
+		int (*one)(struct parser *p, struct span v))
 {
 	bool more;
 
@@ -100,13 +102,15 @@ int config_list(struct parser *p, const char *key, const char *missing, struct s
 int config_wrong(struct parser *p, const char *key, const char *expected, struct span found)
 {
 	return config_fail(p, "%s: expected %s, found '%.*s'%s", key, expected,
-			   (int)MIN(found.n, (size_t)CONFIG_SHOWN_MAX), found.p, found.n > CONFIG_SHOWN_MAX ? "..." : "");
+			   (int)MIN(found.n, (size_t)CONFIG_SHOWN_MAX), found.p,
+			   found.n > CONFIG_SHOWN_MAX ? "..." : "");
 }
 
 static int copy(struct parser *p, char *dst, const char *what, unsigned max, struct span s)
 {
 	if (s.n > max)
-		return config_fail(p, "%s: expected %s of at most %u bytes, found %zu", p->key, what, max, s.n);
+		return config_fail(p, "%s: expected %s of at most %u bytes, found %zu", p->key,
+				   what, max, s.n);
 	memcpy(dst, s.p, s.n);
 	dst[s.n] = 0;
 	return 0;
@@ -122,7 +126,8 @@ static int set_vm_name(struct parser *p, struct span v)
 	for (size_t i = 0; i < v.n; i++) {
 		char c = v.p[i];
 
-		if (!is_digit(c) && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '-' && c != '_')
+		if (!is_digit(c) && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
+		    c != '-' && c != '_')
 			return config_wrong(p, p->key, "letters, digits, '-' and '_'", v);
 	}
 	return copy(p, p->text, "a name", VM_NAME_MAX, v);
@@ -147,7 +152,8 @@ static int set_module(struct parser *p, struct span v)
 		return config_fail(p, "module: expected at most %u modules", VM_MODULES_MAX);
 	while (n < v.n && !blank(v.p[n]))
 		n++;
-	if (copy(p, m->args, "arguments", VM_MODULE_ARGS_MAX, span_trim((struct span){ v.p + n, v.n - n })))
+	if (copy(p, m->args, "arguments", VM_MODULE_ARGS_MAX,
+		 span_trim((struct span){ v.p + n, v.n - n })))
 		return -EINVAL;
 	c->nr_modules++;
 	m->line = p->line;
@@ -170,15 +176,19 @@ static int set_cmdline(struct parser *p, struct span v)
 #define KEY_LACKS(key) ((key)->at ? NULL : (key)->needs)
 #endif
 #define WORDS_OF(option, name, text, field, ...) \
-	BROUGHT_BY(name, text) .words = IS_ENABLED(option) ? (const char *const[]){ __VA_ARGS__, NULL } : (const void *)(text), \
-	.at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0, \
-	.size = IS_ENABLED(option) ? sizeof(((struct vm_config *)0)->field) : 0
+	BROUGHT_BY(name, text).words = IS_ENABLED(option) \
+					       ? (const char *const[]){ __VA_ARGS__, NULL } \
+					       : (const void *)(text), \
+			 .at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0, \
+			 .size = IS_ENABLED(option) ? sizeof(((struct vm_config *)0)->field) : 0
 #define WORDS(option, ...) WORDS_OF(option, #option, #option, __VA_ARGS__)
-#define SET_BY(option, name, text, fn) BROUGHT_BY(name, text) .set = IS_ENABLED(option) ? (fn) : (setter *)(uintptr_t)(text)
+#define SET_BY(option, name, text, fn) \
+	BROUGHT_BY(name, text).set = IS_ENABLED(option) ? (fn) : (setter *)(uintptr_t)(text)
 #define SETTER_OF(option, name, text, fn) SET_BY(option, name, text, fn), .at = IS_ENABLED(option)
 #define SETTER(option, fn) SETTER_OF(option, #option, #option, fn)
 #define TEXT(option, fn, field) \
-	SET_BY(option, #option, #option, fn), .at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0
+	SET_BY(option, #option, #option, fn), \
+		.at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0
 #define LINE(field) .line = offsetof(struct vm_config, field)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
@@ -256,8 +266,10 @@ static int unknown_key(struct parser *p, struct span name)
 	size_t n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(keys) && n < sizeof(list); i++)
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", keys[i].name);
-	return config_fail(p, "unknown key '%.*s': expected one of %s", (int)MIN(name.n, (size_t)CONFIG_SHOWN_MAX), name.p, list);
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
+				      keys[i].name);
+	return config_fail(p, "unknown key '%.*s': expected one of %s",
+			   (int)MIN(name.n, (size_t)CONFIG_SHOWN_MAX), name.p, list);
 }
 
 static int set_word(struct parser *p, const struct key *key, struct span value)
@@ -277,7 +289,8 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 		if (seen[i] && !(IS_ENABLED(CONFIG_VM_MODULES) && keys[i].set == set_module) &&
 		    !(IS_ENABLED(CONFIG_VIRTIO) && keys[i].set == config_set_disk) &&
 		    !(IS_ENABLED(CONFIG_VIRTIO_NET) && keys[i].set == config_set_net))
-			return config_fail(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
+			return config_fail(p, "%s: given twice, first in line %u", keys[i].name,
+					   seen[i]);
 		seen[i] = p->line;
 		if (keys[i].line)
 			memcpy((u8 *)p->config + keys[i].line, &p->line, sizeof(p->line));
@@ -300,7 +313,8 @@ static int parse_line(struct parser *p, struct span line, unsigned *seen)
 	if (line.n && line.p[line.n - 1] == '\r')
 		line.n--;
 	if (line.n > LINE_MAX)
-		return config_fail(p, "expected a line of at most %u bytes, found %zu", LINE_MAX, line.n);
+		return config_fail(p, "expected a line of at most %u bytes, found %zu", LINE_MAX,
+				   line.n);
 	for (size_t i = 0; i < line.n; i++) {
 		u8 c = (u8)line.p[i];
 
@@ -315,7 +329,7 @@ static int parse_line(struct parser *p, struct span line, unsigned *seen)
 	name = span_trim(span_part(&rest, '=', &found));
 	if (!found)
 		return config_fail(p, "expected 'key = value' or a '#' comment, found '%.*s'",
-			     (int)MIN(line.n, (size_t)CONFIG_SHOWN_MAX), line.p);
+				   (int)MIN(line.n, (size_t)CONFIG_SHOWN_MAX), line.p);
 	return assign(p, name, span_trim(rest), seen);
 }
 
@@ -326,11 +340,13 @@ static void resolve_counters(struct parser *p)
 
 	p->line = c->line_counters;
 	if (c->counters && c->smt_sharing)
-		config_fail(p, "counters = yes: not with allow_smt_sharing = yes, which lets others use its cores");
+		config_fail(
+			p,
+			"counters = yes: not with allow_smt_sharing = yes, which lets others use its cores");
 }
 
-int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err,
-		    void (*tell)(const char *text))
+int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out,
+		    struct config_error *err, void (*tell)(const char *text))
 {
 	struct parser p = { .file = file, .line = 1, .config = out, .err = err, .tell = tell };
 	unsigned seen[ARRAY_SIZE(keys)] = { 0 };
@@ -370,7 +386,8 @@ bool vm_config_name(const struct vm_config *c, unsigned i, struct vm_config_name
 	if (!i)
 		*out = (struct vm_config_name){ "kernel", c->kernel, c->line_kernel };
 	else if (i <= modules)
-		*out = (struct vm_config_name){ "module", c->module[i - 1].name, c->module[i - 1].line };
+		*out = (struct vm_config_name){ "module", c->module[i - 1].name,
+						c->module[i - 1].line };
 	else if (IS_ENABLED(CONFIG_VIRTIO) && (i > modules + 1 || !c->initrd[0]))
 		return config_disk_name(c, i - modules - 1 - (c->initrd[0] != 0), out);
 	else

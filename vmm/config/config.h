@@ -50,7 +50,7 @@ struct vm_config_pci {
 	enum vm_pci_by { VM_PCI_ADDRESS, VM_PCI_CLASS, VM_PCI_ID, VM_PCI_VF } by;
 	struct pci_address address; /* of a VF its PF's */
 	unsigned vf;
-	u16 class_code;     /* class << 8 | subclass */
+	u16 class_code; /* class << 8 | subclass */
 	u16 vendor;
 	u16 device;
 };
@@ -72,7 +72,11 @@ struct vm_config_module {
 };
 
 /* A disk: a boot module that is only read, or so many bytes of memory, zero at first. */
-struct vm_config_disk { char name[VM_MODULE_MAX + 1]; u64 scratch; unsigned line; };
+struct vm_config_disk {
+	char name[VM_MODULE_MAX + 1];
+	u64 scratch;
+	unsigned line;
+};
 
 /* A network interface: its address as of vm_config_mac(), 0: made of the name; plain: nothing is offloaded. */
 struct vm_config_net {
@@ -86,14 +90,23 @@ struct vm_config_net {
 };
 
 /* What a VM that commands the node may do there, beside looking. */
-enum vm_may { MAY_CREATE = 1, MAY_DESTROY = 2, MAY_CONSOLE = 4, MAY_BOOT = 8, MAY_TRUSTED = 16, MAY_IPI = 32, MAY_IDENTITY = 64,
-	      MAY_MODULES = 128, MAY_DUMP = 256 };
+enum vm_may {
+	MAY_CREATE = 1,
+	MAY_DESTROY = 2,
+	MAY_CONSOLE = 4,
+	MAY_BOOT = 8,
+	MAY_TRUSTED = 16,
+	MAY_IPI = 32,
+	MAY_IDENTITY = 64,
+	MAY_MODULES = 128,
+	MAY_DUMP = 256
+};
 /* config_control.c: the word of BIT(i) of these; NULL past the last. */
 const char *vm_config_right(unsigned i);
 struct vm_config_control {
 	bool commands;
-	unsigned may;       /* of these */
-	u64 memory;         /* bytes that VMs and images it makes may have together */
+	unsigned may; /* of these */
+	u64 memory; /* bytes that VMs and images it makes may have together */
 	u8 cpus[VM_CPUS_MAX / 8]; /* CPUs that its VMs may have: a bit for each */
 	unsigned nr_pci;
 	unsigned nr_nets;
@@ -106,10 +119,10 @@ struct vm_config {
 	const char *file;
 	/* letters, digits, '-', '_'; default: "vm" and a number, set by the caller */
 	char name[VM_NAME_MAX + 1];
-	char kernel[VM_MODULE_MAX + 1];   /* module name; required */
-	char initrd[VM_MODULE_MAX + 1];   /* module name; empty: none */
+	char kernel[VM_MODULE_MAX + 1]; /* module name; required */
+	char initrd[VM_MODULE_MAX + 1]; /* module name; empty: none */
 	char cmdline[VM_CMDLINE_MAX + 1]; /* guest kernel command line */
-	unsigned cpus;                    /* vCPUs; default 1; 0: all CPUs that are free */
+	unsigned cpus; /* vCPUs; default 1; 0: all CPUs that are free */
 	/* cpu[n] is the host CPU of vCPU n; else the planner chooses (plan.h) */
 	bool pinned;
 	u16 cpu[VM_CPUS_MAX];
@@ -121,12 +134,12 @@ struct vm_config {
 		u16 node;
 		u64 size; /* bytes; 0: all that is free there */
 	} memory_node[VM_MEMORY_NODES];
-	enum vm_leaf leaf;                /* largest second-level leaf; default VM_LEAF_1G */
+	enum vm_leaf leaf; /* largest second-level leaf; default VM_LEAF_1G */
 	/* default: none, or identity where memory_map says so and there is pci */
 	enum vm_dma dma;
-	enum vm_on_fault on_fault;        /* default ON_FAULT_REPORT */
-	enum vm_on_mce on_mce;            /* where line_mce is 0 as then[ENDING_CRASH] */
-	enum vm_memory_map memory_map;    /* default VM_MAP_AUTO; auto becomes what dma needs */
+	enum vm_on_fault on_fault; /* default ON_FAULT_REPORT */
+	enum vm_on_mce on_mce; /* where line_mce is 0 as then[ENDING_CRASH] */
+	enum vm_memory_map memory_map; /* default VM_MAP_AUTO; auto becomes what dma needs */
 	/* the guest sees one node and one package; default false */
 	bool flat;
 	/* memory may come from other nodes than the CPUs'; default false */
@@ -135,12 +148,12 @@ struct vm_config {
 	bool smt_sharing;
 	/* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
 	enum vm_clock clock;
-	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
-	bool ipi_direct;                  /* its guest sends by the CPUs' own ICR; default false */
+	enum vm_interrupts interrupts; /* default VM_INTERRUPTS_AUTO */
+	bool ipi_direct; /* its guest sends by the CPUs' own ICR; default false */
 	/* its guest is told those of the firmware's _CST; default false */
 	bool cstates_firmware;
-	bool no_watchdog;                 /* the guest has none; default false */
-	bool no_pvclock;                  /* the guest has no clock but its TSC; default false */
+	bool no_watchdog; /* the guest has none; default false */
+	bool no_pvclock; /* the guest has no clock but its TSC; default false */
 	/* it has so many ways of so many of the last caches; default 0: as everybody */
 	unsigned cache_ways;
 	unsigned cache_of;
@@ -162,7 +175,7 @@ struct vm_config {
 	struct vm_config_disk disk[VM_DISKS_MAX];
 	unsigned nr_nets;
 	struct vm_config_net net[VM_NETS_MAX];
-	bool virtio_console;              /* beside the UART; default false */
+	bool virtio_console; /* beside the UART; default false */
 	unsigned nr_pci;
 	struct vm_config_pci pci[VM_PCI_MAX];
 	/* each of these that has SR-IOV may have so many VFs, which are other VMs'; default 0 */
@@ -174,7 +187,7 @@ struct vm_config {
 	bool trusted;
 	/* the guest sees maker and serial numbers of the node; default false */
 	bool dmi_node;
-	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
+	bool debug_exit; /* the guest may end itself by port 0xf4; default no */
 	/* name of the VM whose end starts this one; empty: none */
 	char after[VM_NAME_MAX + 1];
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
@@ -211,7 +224,8 @@ struct vm_config {
 
 /* Has it functions that no machine has? */
 #define vm_config_virtual(c) \
-	(IS_ENABLED(CONFIG_VIRTIO) && ((c)->nr_disks || (c)->virtio_console || (c)->nr_nets || (c)->control.commands))
+	(IS_ENABLED(CONFIG_VIRTIO) && \
+	 ((c)->nr_disks || (c)->virtio_console || (c)->nr_nets || (c)->control.commands))
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
 struct config_error {
@@ -219,15 +233,16 @@ struct config_error {
 };
 
 /* Formats an error into *err: "file:line: text", or "file: text" when line is 0. Returns -EINVAL. */
-int vm_config_error(struct config_error *err, const char *file, unsigned line, const char *fmt, ...) __printf(4, 5);
+int vm_config_error(struct config_error *err, const char *file, unsigned line, const char *fmt, ...)
+	__printf(4, 5);
 
 /*
  * Parses `size` bytes of text (no terminator needed). file: its name for
  * messages. 0, or -EINVAL with the last error in *err, after tell() has been
  * called with each before it; tell NULL: the first one ends the parsing.
  */
-int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err,
-		    void (*tell)(const char *text));
+int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out,
+		    struct config_error *err, void (*tell)(const char *text));
 
 /* What a Linux kernel does without, as its command line or its image says. */
 enum { LINUX_NO_CLOCK = 1 /* KVM's */, LINUX_NO_X2APIC = 2, LINUX_NO_TIMER = 4 };
@@ -235,20 +250,35 @@ enum { LINUX_NO_CLOCK = 1 /* KVM's */, LINUX_NO_X2APIC = 2, LINUX_NO_TIMER = 4 }
 const char *vm_config_linux(const struct vm_config *config, unsigned without);
 
 /* What else keeps a VM from owning its CPUs' local APICs, or has interrupts = auto rather not, beside its VM file. */
-enum { DIRECT_NO_X2APIC = 1, DIRECT_WIDE_IDS = 2, DIRECT_MULTIBOOT = 4, DIRECT_GDB = 8, DIRECT_NO_ALARM = 16,
-       DIRECT_X2APIC_OFF = 32, DIRECT_NO_KVM_GUEST = 64, DIRECT_XAPIC_KERNEL = 128, DIRECT_LEAVES_X2APIC = 256 };
+enum {
+	DIRECT_NO_X2APIC = 1,
+	DIRECT_WIDE_IDS = 2,
+	DIRECT_MULTIBOOT = 4,
+	DIRECT_GDB = 8,
+	DIRECT_NO_ALARM = 16,
+	DIRECT_X2APIC_OFF = 32,
+	DIRECT_NO_KVM_GUEST = 64,
+	DIRECT_XAPIC_KERNEL = 128,
+	DIRECT_LEAVES_X2APIC = 256
+};
 #define VM_CONFIG_NO_ALARM "its watchdog needs an HPET that interrupts (watchdog = no)"
 #define VM_CONFIG_NOT_DIRECT "interrupts = direct: %s: use emulated"
 /* config_direct.c: the first reason, beginning with *row, which moves behind it; NULL: none is left. facts: of these. */
 const char *vm_config_not_direct(const struct vm_config *config, unsigned facts, unsigned *row);
 
 /* A boot module that a VM file names. */
-struct vm_config_name { const char *key; const char *name; unsigned line; };
+struct vm_config_name {
+	const char *key;
+	const char *name;
+	unsigned line;
+};
 
 /* config_net.c: the address of the i-th interface, first byte in bits 7:0, given or made of the VM's name. To print it: */
 u64 vm_config_mac(const struct vm_config *config, unsigned i);
 #define VM_MAC "%02x:%02x:%02x:%02x:%02x:%02x"
-#define VM_MAC_BYTES(mac) (u8)(mac), (u8)((mac) >> 8), (u8)((mac) >> 16), (u8)((mac) >> 24), (u8)((mac) >> 32), (u8)((mac) >> 40)
+#define VM_MAC_BYTES(mac) \
+	(u8)(mac), (u8)((mac) >> 8), (u8)((mac) >> 16), (u8)((mac) >> 24), (u8)((mac) >> 32), \
+		(u8)((mac) >> 40)
 
 /* For its key and its name, when there is none. */
 #define VM_CONFIG_NO_MODULE "%s = %s: the boot loader gave no module of that name"

@@ -10,7 +10,8 @@
 
 /* By the bits of enum vm_may. */
 static const char *const rights[] = {
-	"create", "destroy", "console", "boot", "trusted", "ipi:direct", "dma:identity", "modules", "dump",
+	"create",     "destroy",      "console", "boot", "trusted",
+	"ipi:direct", "dma:identity", "modules", "dump",
 };
 static_assert(MAY_DUMP == BIT(ARRAY_SIZE(rights) - 1), "each bit has its word");
 
@@ -31,7 +32,8 @@ static int add_cpus(struct parser *p, struct span v)
 	if ((span_skip(&v, "-") && !span_number(&v, 10, &last)) || v.n || last < first)
 		return config_wrong(p, KEY, "cpus: and a CPU or a range like 2-7", all);
 	if (last >= VM_CPUS_MAX)
-		return config_fail(p, KEY ": expected CPUs up to %u, found %lu", VM_CPUS_MAX - 1, last);
+		return config_fail(p, KEY ": expected CPUs up to %u, found %lu", VM_CPUS_MAX - 1,
+				   last);
 	for (u64 cpu = first; cpu <= last; cpu++)
 		p->config->control.cpus[cpu / 8] |= (u8)BIT(cpu % 8);
 	return 0;
@@ -41,7 +43,8 @@ static int add_memory(struct parser *p, struct span v)
 {
 	struct vm_config_control *c = &p->config->control;
 
-	return c->memory ? config_fail(p, KEY ": memory: is given twice") : config_size(p, v, &c->memory);
+	return c->memory ? config_fail(p, KEY ": memory: is given twice")
+			 : config_size(p, v, &c->memory);
 }
 
 static int add_function(struct parser *p, struct span v)
@@ -85,8 +88,11 @@ static int add(struct parser *p, struct span v)
 		return add_function(p, rest);
 	if (span_skip(&rest, "net:"))
 		return add_segment(p, rest);
-	return config_wrong(p, KEY, "create, destroy, console, dump, boot, modules, trusted, ipi:direct, dma:identity, cpus:, "
-			    "memory:, pci: or net:", v);
+	return config_wrong(
+		p, KEY,
+		"create, destroy, console, dump, boot, modules, trusted, ipi:direct, dma:identity, cpus:, "
+		"memory:, pci: or net:",
+		v);
 }
 
 int config_set_control_may(struct parser *p, struct span v)
@@ -94,19 +100,24 @@ int config_set_control_may(struct parser *p, struct span v)
 	return config_list(p, KEY, "another right behind the comma", v, add);
 }
 
-int vm_config_check_control(const struct vm_config *const file[], unsigned n, unsigned i, struct config_error *err)
+int vm_config_check_control(const struct vm_config *const file[], unsigned n, unsigned i,
+			    struct config_error *err)
 {
 	const struct vm_config *c = file[i];
 	bool read = c->then[ENDING_CRASH] != THEN_DUMP;
 
 	for (unsigned k = 0; k < i; k++)
 		if (c->control.commands && file[k] && file[k]->control.commands)
-			return vm_config_error(err, c->file, c->line_control, "control: %s commands this node already",
+			return vm_config_error(err, c->file, c->line_control,
+					       "control: %s commands this node already",
 					       file[k]->name);
 	for (unsigned k = 0; k < n; k++)
-		read = read || (k != i && file[k] && (file[k]->control.may & (MAY_DUMP | MAY_BOOT)) == (MAY_DUMP | MAY_BOOT));
+		read = read ||
+		       (k != i && file[k] &&
+			(file[k]->control.may & (MAY_DUMP | MAY_BOOT)) == (MAY_DUMP | MAY_BOOT));
 	if (!read)
-		return vm_config_error(err, c->file, c->line_on_one,
-				       "on_crash: dump: no other VM has control_may = dump, boot to read it: give it to one");
+		return vm_config_error(
+			err, c->file, c->line_on_one,
+			"on_crash: dump: no other VM has control_may = dump, boot to read it: give it to one");
 	return 0;
 }

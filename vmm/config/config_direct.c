@@ -7,7 +7,8 @@
 
 const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsigned *row)
 {
-	const bool asked = c->interrupts == VM_INTERRUPTS_DIRECT, watchdog = HAS(CONFIG_VM_WATCHDOG) && !c->no_watchdog;
+	const bool asked = c->interrupts == VM_INTERRUPTS_DIRECT,
+		   watchdog = HAS(CONFIG_VM_WATCHDOG) && !c->no_watchdog;
 	const char *word = vm_config_linux(c, LINUX_NO_X2APIC);
 	const struct {
 		bool is;
@@ -18,14 +19,18 @@ const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsi
 		{ c->smt_sharing, "allow_smt_sharing lets others use its cores" },
 		{ c->counters, "counters = yes would have no interrupt" },
 		{ word, word },
-		{ facts & DIRECT_NO_KVM_GUEST, "the kernel is built without KVM_GUEST, and leaves x2APIC mode" },
+		{ facts & DIRECT_NO_KVM_GUEST,
+		  "the kernel is built without KVM_GUEST, and leaves x2APIC mode" },
 		{ facts & DIRECT_LEAVES_X2APIC, "the kernel took no x2APIC mode when it had it" },
 		{ facts & DIRECT_XAPIC_KERNEL, "the kernel is built without X86_X2APIC" },
 		{ facts & DIRECT_NO_X2APIC, "the CPUs have no x2APIC mode" },
-		{ facts & DIRECT_X2APIC_OFF, "x2APIC mode is off, as the firmware wishes it, or by x2apic=off" },
-		{ facts & DIRECT_WIDE_IDS && c->nr_pci, "devices do not reach all of its CPUs, by their APIC IDs" },
+		{ facts & DIRECT_X2APIC_OFF,
+		  "x2APIC mode is off, as the firmware wishes it, or by x2apic=off" },
+		{ facts & DIRECT_WIDE_IDS && c->nr_pci,
+		  "devices do not reach all of its CPUs, by their APIC IDs" },
 		/* What a guest would miss, and who asks for direct does without. */
-		{ facts & DIRECT_MULTIBOOT && !asked, "a multiboot kernel gets its local APIC in xAPIC mode" },
+		{ facts & DIRECT_MULTIBOOT && !asked,
+		  "a multiboot kernel gets its local APIC in xAPIC mode" },
 		{ facts & DIRECT_GDB && !asked, "gdb cannot step its CPUs without interrupts" },
 		{ facts & DIRECT_NO_ALARM && watchdog && !asked, VM_CONFIG_NO_ALARM },
 	};
@@ -44,12 +49,17 @@ void config_resolve_direct(struct parser *p)
 	unsigned row = 0;
 
 	p->line = c->line_direct;
-	while (c->interrupts == VM_INTERRUPTS_DIRECT && !p->over && (why = vm_config_not_direct(c, 0, &row)))
+	while (c->interrupts == VM_INTERRUPTS_DIRECT && !p->over &&
+	       (why = vm_config_not_direct(c, 0, &row)))
 		config_fail(p, VM_CONFIG_NOT_DIRECT, why);
 	p->line = c->line_ipi;
 	if (c->ipi_direct && c->interrupts != VM_INTERRUPTS_DIRECT && !p->over)
-		config_fail(p, "ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own");
+		config_fail(
+			p,
+			"ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own");
 	p->line = c->line_cstates;
 	if (c->cstates_firmware && c->interrupts == VM_INTERRUPTS_EMULATED && !p->over)
-		config_fail(p, "cstates = firmware: not with interrupts = emulated, where the hypervisor chooses C-states");
+		config_fail(
+			p,
+			"cstates = firmware: not with interrupts = emulated, where the hypervisor chooses C-states");
 }

@@ -11,15 +11,18 @@ int config_set_restart_limit(struct parser *p, struct span v)
 	struct span rest = v;
 	u64 limit, time, unit;
 
-	if (span_number(&rest, 10, &limit) && span_skip(&rest, " in ") && span_number(&rest, 10, &time) && rest.n == 1) {
+	if (span_number(&rest, 10, &limit) && span_skip(&rest, " in ") &&
+	    span_number(&rest, 10, &time) && rest.n == 1) {
 		unit = rest.p[0] == 's' ? 1 : rest.p[0] == 'm' ? 60 : rest.p[0] == 'h' ? 3600 : 0;
-		if (limit && limit <= RESTARTS_MAX && time && unit && time <= RESTART_SECONDS_MAX / unit) {
+		if (limit && limit <= RESTARTS_MAX && time && unit &&
+		    time <= RESTART_SECONDS_MAX / unit) {
 			p->config->restart_limit = (unsigned)limit;
 			p->config->restart_seconds = (unsigned)(time * unit);
 			return 0;
 		}
 	}
-	return config_wrong(p, "restart_limit", "1 to 100000 restarts in a time of up to 30 days, like 5 in 10m", v);
+	return config_wrong(p, "restart_limit",
+			    "1 to 100000 restarts in a time of up to 30 days, like 5 in 10m", v);
 }
 
 void config_resolve_ends(struct parser *p)

@@ -23,8 +23,10 @@ static const struct {
 	/* apic/apic.c */
 	{ "nox2apic", NULL, LINUX_NO_X2APIC, "cmdline has nox2apic" },
 	/* cpu/common.c: by the bit's name, or its number. Whom no hypervisor has is nobody's guest. */
-	{ "clearcpuid", "hypervisor", LINUX_NO_CLOCK | LINUX_NO_X2APIC, "cmdline has clearcpuid=hypervisor" },
-	{ "clearcpuid", "159", LINUX_NO_CLOCK | LINUX_NO_X2APIC, "cmdline has clearcpuid=159 (hypervisor)" },
+	{ "clearcpuid", "hypervisor", LINUX_NO_CLOCK | LINUX_NO_X2APIC,
+	  "cmdline has clearcpuid=hypervisor" },
+	{ "clearcpuid", "159", LINUX_NO_CLOCK | LINUX_NO_X2APIC,
+	  "cmdline has clearcpuid=159 (hypervisor)" },
 	{ "clearcpuid", "x2apic", LINUX_NO_X2APIC, "cmdline has clearcpuid=x2apic" },
 	{ "clearcpuid", "149", LINUX_NO_X2APIC, "cmdline has clearcpuid=149 (x2apic)" },
 	/* apic/apic.c; acpi/boot.c: without ACPI it does not find its local APIC. */
@@ -97,7 +99,8 @@ static const char *find(struct span word, unsigned without)
 
 	value = unquoted(value);
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
-		if (words[i].without & without && named(name, words[i].name) && lists(value, words[i].value))
+		if (words[i].without & without && named(name, words[i].name) &&
+		    lists(value, words[i].value))
 			return words[i].why;
 	return NULL;
 }

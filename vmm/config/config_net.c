@@ -32,11 +32,15 @@ static int set_segment(struct parser *p, struct vm_config_net *n, struct span v)
 	for (size_t i = 0; i < v.n; i++) {
 		char c = v.p[i], lower = c | 0x20;
 
-		if (!(lower >= 'a' && lower <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '_')
-			return config_wrong(p, "net", "a segment's name of letters, digits, '-' and '_'", v);
+		if (!(lower >= 'a' && lower <= 'z') && !(c >= '0' && c <= '9') && c != '-' &&
+		    c != '_')
+			return config_wrong(p, "net",
+					    "a segment's name of letters, digits, '-' and '_'", v);
 	}
 	if (v.n > VM_SEGMENT_MAX)
-		return config_fail(p, "net: expected a segment's name of at most %u bytes, found %zu", VM_SEGMENT_MAX, v.n);
+		return config_fail(p,
+				   "net: expected a segment's name of at most %u bytes, found %zu",
+				   VM_SEGMENT_MAX, v.n);
 	memcpy(n->segment, v.p, v.n);
 	return 0;
 }
@@ -51,10 +55,12 @@ static int set_mac(struct parser *p, struct vm_config_net *n, struct span v)
 			continue;
 		}
 		right = hex_digit(v.p[i]) >= 0;
-		n->mac = right ? n->mac | (u64)hex_digit(v.p[i]) << (i / 3 * 8 + (i % 3 ? 0 : 4)) : n->mac;
+		n->mac = right ? n->mac | (u64)hex_digit(v.p[i]) << (i / 3 * 8 + (i % 3 ? 0 : 4))
+			       : n->mac;
 	}
 	if (!right || !n->mac || n->mac & 1)
-		return config_wrong(p, "net: mac", "one address, of one interface, like 02:00:00:00:00:01", v);
+		return config_wrong(p, "net: mac",
+				    "one address, of one interface, like 02:00:00:00:00:01", v);
 	return 0;
 }
 
@@ -73,7 +79,9 @@ static int set_option(struct parser *p, struct vm_config_net *n, struct span v)
 	else if (span_is(v, "offload=no"))
 		n->plain = true;
 	else
-		return config_wrong(p, "net", "mac=..., bridge, isolated, mirror or offload=no behind the segment", v);
+		return config_wrong(
+			p, "net",
+			"mac=..., bridge, isolated, mirror or offload=no behind the segment", v);
 	return 0;
 }
 
@@ -119,15 +127,18 @@ int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct
 		for (unsigned k = 0; k <= i; k++)
 			for (unsigned m = 0; file[k] && m < (k < i ? file[k]->nr_nets : n); m++)
 				if (vm_config_mac(file[k], m) == mac)
-					return vm_config_error(err, c->file, c->net[n].line, "net: " VM_MAC " is the address of "
-							       "%s:%u already: give another by mac=", VM_MAC_BYTES(mac),
-							       file[k]->file, file[k]->net[m].line);
+					return vm_config_error(
+						err, c->file, c->net[n].line,
+						"net: " VM_MAC " is the address of "
+						"%s:%u already: give another by mac=",
+						VM_MAC_BYTES(mac), file[k]->file,
+						file[k]->net[m].line);
 	}
 	return 0;
 }
 
-bool vm_config_lonely_net(const struct vm_config *const file[], unsigned count, unsigned i, unsigned *at,
-			  struct config_error *warning)
+bool vm_config_lonely_net(const struct vm_config *const file[], unsigned count, unsigned i,
+			  unsigned *at, struct config_error *warning)
 {
 	const struct vm_config *c = file[i];
 
@@ -140,7 +151,8 @@ bool vm_config_lonely_net(const struct vm_config *const file[], unsigned count, 
 				members += !strcmp(file[k]->net[m].segment, n->segment);
 		if (members > 1)
 			continue;
-		vm_config_error(warning, c->file, n->line, "net = %s: nobody else is on this segment", n->segment);
+		vm_config_error(warning, c->file, n->line,
+				"net = %s: nobody else is on this segment", n->segment);
 		++*at;
 		return true;
 	}

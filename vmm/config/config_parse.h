@@ -32,7 +32,8 @@ int config_wrong(struct parser *p, const char *key, const char *expected, struct
 int config_list(struct parser *p, const char *key, const char *missing, struct span v,
 		int (*one)(struct parser *p, struct span v));
 /* One of the words, ended by NULL, with HAS_WORD(): 0 and its index, or -EINVAL with an error that lists those of the image. */
-int config_word(struct parser *p, const char *key, struct span v, const char *const *words, unsigned *out);
+int config_word(struct parser *p, const char *key, struct span v, const char *const *words,
+		unsigned *out);
 
 /* The name of a boot module, into p->text. */
 int config_module_name(struct parser *p, struct span v);

@@ -33,7 +33,9 @@ static bool parse_id(struct span s, struct vm_config_pci *out)
 
 	if (s.n != 9 || !hex(&s, 4, &vendor) || !span_skip(&s, ":") || !hex(&s, 4, &device) || s.n)
 		return false;
-	*out = (struct vm_config_pci){ .by = VM_PCI_ID, .vendor = (u16)vendor, .device = (u16)device };
+	*out = (struct vm_config_pci){ .by = VM_PCI_ID,
+				       .vendor = (u16)vendor,
+				       .device = (u16)device };
 	return true;
 }
 
@@ -47,8 +49,9 @@ bool config_pci_address(struct span s, struct pci_address *out)
 		colons += s.p[i] == ':';
 	if (colons == 2 && (!hex(&rest, 4, &segment) || !span_skip(&rest, ":")))
 		return false;
-	if (!hex(&rest, 2, &bus) || !span_skip(&rest, ":") || !hex(&rest, 2, &device) || device > 31 || !span_skip(&rest, ".") ||
-	    !hex(&rest, 1, &function) || function > 7 || rest.n)
+	if (!hex(&rest, 2, &bus) || !span_skip(&rest, ":") || !hex(&rest, 2, &device) ||
+	    device > 31 || !span_skip(&rest, ".") || !hex(&rest, 1, &function) || function > 7 ||
+	    rest.n)
 		return false;
 	*out = (struct pci_address){ (u16)segment, (u8)bus, PCI_DEVFN(device, function) };
 	return true;
@@ -66,8 +69,12 @@ static int add_function(struct parser *p, struct span v)
 		return config_fail(p, "pci = vf:...: needs CONFIG_SRIOV");
 	if (config_pci_address(v, &new->address))
 		new->by = VM_PCI_ADDRESS;
-	else if (!parse_class(v, new) && !parse_id(v, new) && !(IS_ENABLED(CONFIG_SRIOV) && config_pci_vf(v, new)))
-		return config_wrong(p, "pci", "an address like 01:00.0, class:0107, or vendor and device like 8086:10d3", v);
+	else if (!parse_class(v, new) && !parse_id(v, new) &&
+		 !(IS_ENABLED(CONFIG_SRIOV) && config_pci_vf(v, new)))
+		return config_wrong(
+			p, "pci",
+			"an address like 01:00.0, class:0107, or vendor and device like 8086:10d3",
+			v);
 	c->nr_pci++;
 	return 0;
 }
@@ -78,7 +85,8 @@ int config_set_pci(struct parser *p, struct span v)
 }
 
 /* `00:03.0 11` */
-static int add_fact(struct parser *p, struct span v, struct vm_config_pci_facts *facts, const char *key, const char *what, u32 max)
+static int add_fact(struct parser *p, struct span v, struct vm_config_pci_facts *facts,
+		    const char *key, const char *what, u32 max)
 {
 	struct pci_address at;
 	struct span number = v, address;
@@ -89,7 +97,8 @@ static int add_fact(struct parser *p, struct span v, struct vm_config_pci_facts 
 	number = span_trim(number);
 	if (facts->count == VM_PCI_MAX)
 		return config_fail(p, "%s: expected at most %u parts", key, VM_PCI_MAX);
-	if (!config_pci_address(address, &at) || !span_number(&number, 10, &value) || number.n || value > max)
+	if (!config_pci_address(address, &at) || !span_number(&number, 10, &value) || number.n ||
+	    value > max)
 		return config_wrong(p, key, what, v);
 	for (unsigned i = 0; i < facts->count; i++)
 		if (pci_same_address(&facts->of[i].function, &at))
@@ -100,8 +109,8 @@ static int add_fact(struct parser *p, struct span v, struct vm_config_pci_facts 
 
 static int add_irq(struct parser *p, struct span v)
 {
-	return add_fact(p, v, &p->config->pci_irq, "pci_irq", "a function and its global system interrupt, like 00:03.0 11",
-			0xffff);
+	return add_fact(p, v, &p->config->pci_irq, "pci_irq",
+			"a function and its global system interrupt, like 00:03.0 11", 0xffff);
 }
 
 int config_set_pci_irq(struct parser *p, struct span v)
@@ -114,15 +123,18 @@ static int add_node(struct parser *p, struct span v)
 {
 	struct vm_config_pci_facts *facts = &p->config->pci_node;
 	const struct vm_config_pci_fact *new;
-	int err = add_fact(p, v, facts, "pci_node", "a function and its NUMA node, like 80:00.0 1", VM_NODE_NUMBER_MAX);
+	int err = add_fact(p, v, facts, "pci_node", "a function and its NUMA node, like 80:00.0 1",
+			   VM_NODE_NUMBER_MAX);
 
 	if (err)
 		return err;
 	new = &facts->of[facts->count - 1];
 	for (unsigned i = 0; i < facts->count; i++)
-		if (facts->of[i].function.segment == new->function.segment && facts->of[i].function.bus == new->function.bus &&
+		if (facts->of[i].function.segment == new->function.segment &&
+		    facts->of[i].function.bus == new->function.bus &&
 		    facts->of[i].value != new->value)
-			return config_wrong(p, "pci_node", "one node for all functions of a bus", v);
+			return config_wrong(p, "pci_node", "one node for all functions of a bus",
+					    v);
 	return 0;
 }
 
@@ -134,8 +146,8 @@ int config_set_pci_node(struct parser *p, struct span v)
 int config_set_dma(struct parser *p, struct span v)
 {
 	/* Without IOMMUs there is nothing that could be chosen for the operator. */
-	static const char *const words[] = {
-		"identity", "window", HAS_WORD(CONFIG_IOMMU, "iommu"), HAS_WORD(CONFIG_IOMMU, "auto"), NULL };
+	static const char *const words[] = { "identity", "window", HAS_WORD(CONFIG_IOMMU, "iommu"),
+					     HAS_WORD(CONFIG_IOMMU, "auto"), NULL };
 	unsigned n = 0;
 	int err = config_word(p, "dma", v, words, &n);
 
@@ -166,7 +178,8 @@ void config_resolve_dma(struct parser *p)
 	if (c->dma == VM_DMA_IDENTITY && c->memory_map == VM_MAP_OFFSET && !p->over)
 		config_fail(p, "dma = identity: needs memory_map = identity, or none");
 	if (c->dma > VM_DMA_IDENTITY && c->memory_map == VM_MAP_IDENTITY && !p->over)
-		config_fail(p, "dma = %s: needs memory_map = offset, or none", c->dma == VM_DMA_WINDOW ? "window" : "iommu");
+		config_fail(p, "dma = %s: needs memory_map = offset, or none",
+			    c->dma == VM_DMA_WINDOW ? "window" : "iommu");
 	if (c->memory_map == VM_MAP_AUTO && c->dma != VM_DMA_NONE)
 		c->memory_map = c->dma == VM_DMA_IDENTITY ? VM_MAP_IDENTITY : VM_MAP_OFFSET;
 }

@@ -11,9 +11,10 @@ int config_set_cache(struct parser *p, struct span v)
 	struct span rest = v;
 	u64 ways, of;
 
-	if (!span_number(&rest, 10, &ways) || !span_skip(&rest, "/") || !span_number(&rest, 10, &of) || rest.n || !ways ||
-	    ways >= of || of > WAYS_MAX)
-		return config_wrong(p, "cache", "a part of the cache's ways, but not all, like 8/20", v);
+	if (!span_number(&rest, 10, &ways) || !span_skip(&rest, "/") ||
+	    !span_number(&rest, 10, &of) || rest.n || !ways || ways >= of || of > WAYS_MAX)
+		return config_wrong(p, "cache",
+				    "a part of the cache's ways, but not all, like 8/20", v);
 	p->config->cache_ways = (unsigned)ways;
 	p->config->cache_of = (unsigned)of;
 	return 0;
@@ -28,8 +29,11 @@ int config_set_bandwidth(struct parser *p, struct span v)
 
 	right = span_number(&rest, 10, &number) && number;
 	percent = span_skip(&rest, "%");
-	if (!right || (!percent && !span_skip(&rest, "G")) || rest.n || number > (percent ? 99 : GIGABYTES_MAX))
-		return config_wrong(p, "bandwidth", "a part of the memory bandwidth from 1% to 99%, or GB/s like 20G", v);
+	if (!right || (!percent && !span_skip(&rest, "G")) || rest.n ||
+	    number > (percent ? 99 : GIGABYTES_MAX))
+		return config_wrong(
+			p, "bandwidth",
+			"a part of the memory bandwidth from 1% to 99%, or GB/s like 20G", v);
 	*(percent ? &p->config->bandwidth : &p->config->gigabytes) = (unsigned)number;
 	return 0;
 }

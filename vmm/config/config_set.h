@@ -12,22 +12,25 @@
  * Is the name of file i none of the earlier ones', and is one of these the one for whose end it waits? *after: its index; i
  * itself: it waits for none. name[]: of each, left out or not: one that could not start is one for whose end nobody waits long.
  */
-int vm_config_check_earlier(const struct vm_config *const file[], const char *const name[], unsigned i, unsigned *after,
-			    struct config_error *err);
+int vm_config_check_earlier(const struct vm_config *const file[], const char *const name[],
+			    unsigned i, unsigned *after, struct config_error *err);
 
 /* config_sriov.c: is each VF that file i wants one of a function that another file has by its address, with so many? */
-int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, unsigned i, struct config_error *err);
+int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, unsigned i,
+			struct config_error *err);
 
 /* Is file i, if it is trusted, beside trusted ones only? */
-int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i, struct config_error *err);
+int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i,
+			    struct config_error *err);
 
 /* In images with COMMANDER: if it commands, does no earlier one? If a crash keeps it, may another read it? */
-int vm_config_check_control(const struct vm_config *const file[], unsigned n, unsigned i, struct config_error *err);
+int vm_config_check_control(const struct vm_config *const file[], unsigned n, unsigned i,
+			    struct config_error *err);
 
 /* In images with VIRTIO_NET: has none of the interfaces of file i an address of an earlier one? */
 int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct config_error *err);
 /* The same: the next interface of file i, from *at on, that is alone on its segment: true, with a line that says so. */
-bool vm_config_lonely_net(const struct vm_config *const file[], unsigned count, unsigned i, unsigned *at,
-			  struct config_error *warning);
+bool vm_config_lonely_net(const struct vm_config *const file[], unsigned count, unsigned i,
+			  unsigned *at, struct config_error *warning);
 
 #endif

@@ -21,7 +21,8 @@ static int add_cpus(struct parser *p, u64 first, u64 last)
 	struct vm_config *c = p->config;
 
 	if (last >= VM_CPUS_MAX)
-		return config_fail(p, "cpus: expected numbers up to %u, found %lu", VM_CPUS_MAX - 1, last);
+		return config_fail(p, "cpus: expected numbers up to %u, found %lu", VM_CPUS_MAX - 1,
+				   last);
 	for (u64 cpu = first; cpu <= last; cpu++) {
 		for (unsigned i = 0; i < c->cpus; i++)
 			if (c->cpu[i] == cpu)
@@ -54,8 +55,9 @@ static int set_cpu_list(struct parser *p, struct span v)
 
 int config_set_cpus(struct parser *p, struct span v)
 {
-	const char *expected = HAS(CONFIG_VM_SHARING) ? "a number of vCPUs, a list of CPUs like 1-3,6, or all" :
-							       "a number of vCPUs, or all";
+	const char *expected = HAS(CONFIG_VM_SHARING)
+				       ? "a number of vCPUs, a list of CPUs like 1-3,6, or all"
+				       : "a number of vCPUs, or all";
 	struct span rest = v;
 	u64 n;
 
@@ -66,7 +68,9 @@ int config_set_cpus(struct parser *p, struct span v)
 	if (!span_number(&rest, 10, &n))
 		return config_wrong(p, "cpus", expected, v);
 	if (rest.n && (rest.p[0] == '-' || rest.p[0] == ','))
-		return HAS(CONFIG_VM_SHARING) ? set_cpu_list(p, v) : config_fail(p, "cpus: a list needs CONFIG_VM_SHARING");
+		return HAS(CONFIG_VM_SHARING)
+			       ? set_cpu_list(p, v)
+			       : config_fail(p, "cpus: a list needs CONFIG_VM_SHARING");
 	if (rest.n)
 		return config_wrong(p, "cpus", expected, v);
 	if (n < 1 || n > VM_CPUS_MAX)
@@ -107,7 +111,8 @@ static int add_node_memory(struct parser *p, struct span v)
 	struct span rest = v;
 	u64 node, size = 0;
 
-	if (!span_skip(&rest, "node") || !span_number(&rest, 10, &node) || node > VM_NODE_NUMBER_MAX || !rest.n || rest.p[0] != ':')
+	if (!span_skip(&rest, "node") || !span_number(&rest, 10, &node) ||
+	    node > VM_NODE_NUMBER_MAX || !rest.n || rest.p[0] != ':')
 		return config_wrong(p, "memory", expected, v);
 	rest = span_trim((struct span){ rest.p + 1, rest.n - 1 });
 	if (!span_is(rest, "all") && config_size(p, rest, &size))

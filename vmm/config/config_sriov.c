@@ -14,7 +14,8 @@ int config_set_vfs(struct parser *p, struct span v)
 	u64 n;
 
 	if (!span_number(&rest, 10, &n) || rest.n || !n || n > VFS_MAX)
-		return config_wrong(p, "vfs", "how many virtual functions other VMs may have, 1 to 64", v);
+		return config_wrong(p, "vfs",
+				    "how many virtual functions other VMs may have, 1 to 64", v);
 	p->config->vfs = (unsigned)n;
 	return 0;
 }
@@ -32,8 +33,8 @@ bool config_pci_vf(struct span s, struct vm_config_pci *out)
 	if (!colon)
 		return false;
 	number = (struct span){ s.p + colon, s.n - colon };
-	if (!config_pci_address((struct span){ s.p, colon - 1 }, &out->address) || !span_number(&number, 10, &n) || number.n ||
-	    n >= VFS_MAX)
+	if (!config_pci_address((struct span){ s.p, colon - 1 }, &out->address) ||
+	    !span_number(&number, 10, &n) || number.n || n >= VFS_MAX)
 		return false;
 	out->by = VM_PCI_VF;
 	out->vf = (unsigned)n;
@@ -50,7 +51,9 @@ void config_resolve_vfs(struct parser *p)
 	/* Each would wait for the other's to go. */
 	for (unsigned i = 0; c->vfs && i < c->nr_pci && !p->over; i++)
 		if (c->pci[i].by == VM_PCI_VF) {
-			config_fail(p, "vfs: not in a VM that has a virtual function itself (pci = vf:)");
+			config_fail(
+				p,
+				"vfs: not in a VM that has a virtual function itself (pci = vf:)");
 			return;
 		}
 }
@@ -58,12 +61,14 @@ void config_resolve_vfs(struct parser *p)
 static bool has(const struct vm_config *c, const struct vm_config_pci *vf)
 {
 	for (unsigned i = 0; i < c->nr_pci; i++)
-		if (c->pci[i].by == VM_PCI_ADDRESS && pci_same_address(&c->pci[i].address, &vf->address))
+		if (c->pci[i].by == VM_PCI_ADDRESS &&
+		    pci_same_address(&c->pci[i].address, &vf->address))
 			return c->vfs > vf->vf;
 	return false;
 }
 
-int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, unsigned i, struct config_error *err)
+int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, unsigned i,
+			struct config_error *err)
 {
 	const struct vm_config *c = file[i];
 
@@ -74,8 +79,11 @@ int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, un
 		while (vf->by == VM_PCI_VF && k < count && !(file[k] && has(file[k], vf)))
 			k++;
 		if (k == count)
-			return vm_config_error(err, c->file, c->line_pci, "pci = vf:" PCI_FORMAT ":%u: no VM file has "
-					       PCI_FORMAT " with vfs = %u or more", PCI_FORMAT_ARGS(vf->address), vf->vf,
+			return vm_config_error(err, c->file, c->line_pci,
+					       "pci = vf:" PCI_FORMAT
+					       ":%u: no VM file has " PCI_FORMAT
+					       " with vfs = %u or more",
+					       PCI_FORMAT_ARGS(vf->address), vf->vf,
 					       PCI_FORMAT_ARGS(vf->address), vf->vf + 1);
 	}
 	return 0;

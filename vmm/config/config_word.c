@@ -24,7 +24,8 @@ static bool any_of(const char *const *words)
 	return !lacks;
 }
 
-int config_word(struct parser *p, const char *key, struct span v, const char *const *words, unsigned *out)
+int config_word(struct parser *p, const char *key, struct span v, const char *const *words,
+		unsigned *out)
 {
 	char expected[80] = "";
 
@@ -35,11 +36,16 @@ int config_word(struct parser *p, const char *key, struct span v, const char *co
 
 		if (v.n == word.n && !memcmp(v.p, word.p, v.n)) {
 			*out = i;
-			return lacks ? config_fail(p, "%s = %.*s: needs %s", key, (int)word.n, word.p, lacks) : 0;
+			return lacks ? config_fail(p, "%s = %.*s: needs %s", key, (int)word.n,
+						   word.p, lacks)
+				     : 0;
 		}
 		if (!lacks)
 			snprintf(expected + used, sizeof(expected) - used, "%s%.*s",
-				 !used ? "" : any_of(words + i + 1) ? ", " : " or ", (int)word.n, word.p);
+				 !used                   ? ""
+				 : any_of(words + i + 1) ? ", "
+							 : " or ",
+				 (int)word.n, word.p);
 	}
 	return config_wrong(p, key, expected, v);
 }

@@ -33,7 +33,8 @@ static void done(void)
 }
 
 /* " TEXT N UNIT", or that it is not known. */
-static size_t put(char *line, size_t size, const char *text, u64 value, u64 divisor, const char *unit)
+static size_t put(char *line, size_t size, const char *text, u64 value, u64 divisor,
+		  const char *unit)
 {
 	if (value == HOST_RDT_UNKNOWN)
 		return (size_t)snprintf(line, size, "%s unknown", text);
@@ -51,8 +52,10 @@ static void second(struct host_timer *timer)
 	if (host_rdt_use(s->vm, &s->use, &use)) {
 		n = put(line, sizeof(line), "held", use.held, 1024, "KiB");
 		/* A byte in a millisecond is a kilobyte in a second. */
-		n += put(line + n, sizeof(line) - n, ", memory traffic", use.traffic, ms * 1000, "MB/s");
-		put(line + n, sizeof(line) - n, ", of it with this node's", use.local, ms * 1000, "MB/s");
+		n += put(line + n, sizeof(line) - n, ", memory traffic", use.traffic, ms * 1000,
+			 "MB/s");
+		put(line + n, sizeof(line) - n, ", of it with this node's", use.local, ms * 1000,
+		    "MB/s");
 		console_say("%s: cache of CPU %u: %s", s->name, s->cpu, line);
 	}
 	done();
@@ -83,7 +86,9 @@ static void add(const struct vm *vm, struct vcpu *vcpu)
 			return;
 	if (nr == CACHES)
 		return;
-	*s = (struct sample){ .timer.fn = second, .vm = vm, .vcpu = vcpu, .cpu = vcpu->cpu, .cache = cache };
+	*s = (struct sample){
+		.timer.fn = second, .vm = vm, .vcpu = vcpu, .cpu = vcpu->cpu, .cache = cache
+	};
 	memcpy(s->name, vm->name, sizeof(s->name));
 	nr++;
 }

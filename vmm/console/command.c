@@ -10,7 +10,7 @@
 struct words {
 	char word[WORDS][COMMAND_WORD]; /* too long ones are cut, and fit nothing then */
 	unsigned count;                 /* may be WORDS + 1: too many */
-	bool open;                      /* the last one may go on: nothing follows it */
+	bool open;        /* the last one may go on: nothing follows it */
 };
 
 static void split(const char *line, struct words *w)
@@ -76,7 +76,8 @@ static bool parse_vm(const char *word, command_vm_name vm_name, struct command_a
 }
 
 /* Appends what stands behind the words of c in longer names of the table, as "restart, start"; how many there are. */
-static unsigned say_longer(const struct command *table, unsigned count, const struct words *c, char *text, size_t size)
+static unsigned say_longer(const struct command *table, unsigned count, const struct words *c,
+			   char *text, size_t size)
 {
 	struct words name;
 	unsigned found = 0;
@@ -86,25 +87,28 @@ static unsigned say_longer(const struct command *table, unsigned count, const st
 		split(table[i].name, &name);
 		if (name.count <= c->count || common(c, &name, name.count) < c->count)
 			continue;
-		n += (size_t)snprintf(text + n, size - MIN(n, size), "%s%s", found++ ? ", " : "", name.word[c->count]);
+		n += (size_t)snprintf(text + n, size - MIN(n, size), "%s%s", found++ ? ", " : "",
+				      name.word[c->count]);
 	}
 	return found;
 }
 
 /* What is wrong with a word behind a command that takes no more; with those that may stand there, if there are some. */
-static void refuse_word(const struct command *table, unsigned count, const struct command *c, const char *word,
-			char error[COMMAND_ERROR])
+static void refuse_word(const struct command *table, unsigned count, const struct command *c,
+			const char *word, char error[COMMAND_ERROR])
 {
 	struct words own;
 
 	split(c->name, &own);
 	snprintf(error, COMMAND_ERROR, "no command '%s %s': %s has ", c->name, word, c->name);
 	if (*c->args || !say_longer(table, count, &own, error, COMMAND_ERROR))
-		snprintf(error, COMMAND_ERROR, "'%s' is too much: usage: %s%s%s", word, c->name, *c->usage ? " " : "", c->usage);
+		snprintf(error, COMMAND_ERROR, "'%s' is too much: usage: %s%s%s", word, c->name,
+			 *c->usage ? " " : "", c->usage);
 }
 
-static bool parse_args(const struct command *table, unsigned count, const struct command *c, const struct words *w, unsigned first,
-		       command_vm_name vm_name, struct command_args *args, char error[COMMAND_ERROR])
+static bool parse_args(const struct command *table, unsigned count, const struct command *c,
+		       const struct words *w, unsigned first, command_vm_name vm_name,
+		       struct command_args *args, char error[COMMAND_ERROR])
 {
 	unsigned i = first;
 
@@ -116,12 +120,14 @@ static bool parse_args(const struct command *table, unsigned count, const struct
 			return false;
 		}
 		if (takes(*letter, 'v') && !parse_vm(w->word[i], vm_name, args)) {
-			snprintf(error, COMMAND_ERROR, "no VM has the name '%s': vm lists them", w->word[i]);
+			snprintf(error, COMMAND_ERROR, "no VM has the name '%s': vm lists them",
+				 w->word[i]);
 			return false;
 		}
 		if (takes(*letter, 'n')) {
 			if (!parse_number(w->word[i], &args->number)) {
-				snprintf(error, COMMAND_ERROR, "expected a number, found '%s'", w->word[i]);
+				snprintf(error, COMMAND_ERROR, "expected a number, found '%s'",
+					 w->word[i]);
 				return false;
 			}
 			args->has_number = true;
@@ -136,8 +142,9 @@ static bool parse_args(const struct command *table, unsigned count, const struct
 	return true;
 }
 
-const struct command *command_parse(const struct command *table, unsigned count, command_vm_name vm_name,
-				    const char *line, struct command_args *args, char error[COMMAND_ERROR])
+const struct command *command_parse(const struct command *table, unsigned count,
+				    command_vm_name vm_name, const char *line,
+				    struct command_args *args, char error[COMMAND_ERROR])
 {
 	const struct command *best = NULL;
 	unsigned words = 0;
@@ -150,7 +157,8 @@ const struct command *command_parse(const struct command *table, unsigned count,
 		return NULL;
 	for (unsigned i = 0; i < count; i++) {
 		split(table[i].name, &name);
-		if (name.count > words && common(&name, &w, MIN(w.count, (unsigned)WORDS)) == name.count) {
+		if (name.count > words &&
+		    common(&name, &w, MIN(w.count, (unsigned)WORDS)) == name.count) {
 			words = name.count;
 			best = &table[i];
 		}
@@ -162,7 +170,8 @@ const struct command *command_parse(const struct command *table, unsigned count,
 	return parse_args(table, count, best, &w, words, vm_name, args, error) ? best : NULL;
 }
 
-unsigned command_each(const struct command *table, unsigned count, const char *words, void (*say)(const struct command *c))
+unsigned command_each(const struct command *table, unsigned count, const char *words,
+		      void (*say)(const struct command *c))
 {
 	struct words w, name;
 	unsigned found = 0;
@@ -183,7 +192,7 @@ unsigned command_each(const struct command *table, unsigned count, const char *w
 struct completion {
 	const char *part; /* what the word begins with */
 	char common[COMMAND_WORD]; /* to all candidates */
-	char seen[COMMAND_WORD];   /* the last candidate: words of neighbours in the table repeat */
+	char seen[COMMAND_WORD]; /* the last candidate: words of neighbours in the table repeat */
 	unsigned candidates;
 	void (*offer)(const char *word); /* NULL: only counts */
 };
@@ -207,8 +216,8 @@ static void candidate(struct completion *c, const char *word)
 }
 
 /* All that may stand at position `at`, behind the words before it. */
-static void candidates(const struct command *table, unsigned count, command_vm_name vm_name, const struct words *w,
-		       unsigned at, struct completion *c)
+static void candidates(const struct command *table, unsigned count, command_vm_name vm_name,
+		       const struct words *w, unsigned at, struct completion *c)
 {
 	struct words name;
 	bool names = false;
@@ -221,7 +230,8 @@ static void candidates(const struct command *table, unsigned count, command_vm_n
 		split(table[i].name, &name);
 		n = common(&name, w, at);
 		if (n == name.count)
-			names = names || (strlen(table[i].args) > at - n && takes(table[i].args[at - n], 'v'));
+			names = names || (strlen(table[i].args) > at - n &&
+					  takes(table[i].args[at - n], 'v'));
 		else if (n == at)
 			candidate(c, name.word[at]);
 	}
@@ -229,8 +239,8 @@ static void candidates(const struct command *table, unsigned count, command_vm_n
 		candidate(c, vm_name(i));
 }
 
-void command_complete(const struct command *table, unsigned count, command_vm_name vm_name, const char *line,
-		      char insert[COMMAND_WORD], void (*offer)(const char *word))
+void command_complete(const struct command *table, unsigned count, command_vm_name vm_name,
+		      const char *line, char insert[COMMAND_WORD], void (*offer)(const char *word))
 {
 	struct completion c = { 0 };
 	struct words w;

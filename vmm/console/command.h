@@ -35,18 +35,20 @@ typedef const char *(*command_vm_name)(unsigned i);
  * The command of the line. NULL and an empty *error when the line is empty;
  * NULL and what is wrong in *error (one line) when there is no such command.
  */
-const struct command *command_parse(const struct command *table, unsigned count, command_vm_name vm_name,
-				    const char *line, struct command_args *args, char error[COMMAND_ERROR]);
+const struct command *command_parse(const struct command *table, unsigned count,
+				    command_vm_name vm_name, const char *line,
+				    struct command_args *args, char error[COMMAND_ERROR]);
 
 /* Calls say() with each command whose name begins with these words; how many there were. */
-unsigned command_each(const struct command *table, unsigned count, const char *words, void (*say)(const struct command *c));
+unsigned command_each(const struct command *table, unsigned count, const char *words,
+		      void (*say)(const struct command *c));
 
 /*
  * What continues the last word of `line`. insert: what can only follow, with a
  * blank behind a whole word; empty when there is nothing or a choice. offer()
  * is then called for each choice.
  */
-void command_complete(const struct command *table, unsigned count, command_vm_name vm_name, const char *line,
-		      char insert[COMMAND_WORD], void (*offer)(const char *word));
+void command_complete(const struct command *table, unsigned count, command_vm_name vm_name,
+		      const char *line, char insert[COMMAND_WORD], void (*offer)(const char *word));
 
 #endif

@@ -17,7 +17,10 @@
 /* Its two largest units. */
 static void say_time(char *text, size_t n, u64 seconds)
 {
-	static const struct { u64 seconds; char letter; } unit[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
+	static const struct {
+		u64 seconds;
+		char letter;
+	} unit[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
 	unsigned i = 0;
 
 	while (i < 3 && seconds < unit[i].seconds)
@@ -46,15 +49,23 @@ static void command_list(const struct command_args *)
 			snprintf(memory, sizeof(memory), "%luM", (info.memory >> 20));
 		if (info.up)
 			say_time(up, sizeof(up), info.up / host_tsc_khz() / 1000);
-		console_say("%-16s %-12s vCPUs %-3s memory %-7s up %-6s starts %u  file %s%s", monitor_vm_name(i),
-			    monitor_state_name(&info), cpus, memory, up, info.starts, info.file,
-			    info.state >= MONITOR_VM_RUNNING && console_leads_to(i) ? "  foreground" : "");
+		console_say("%-16s %-12s vCPUs %-3s memory %-7s up %-6s starts %u  file %s%s",
+			    monitor_vm_name(i), monitor_state_name(&info), cpus, memory, up,
+			    info.starts, info.file,
+			    info.state >= MONITOR_VM_RUNNING && console_leads_to(i) ? "  foreground"
+										    : "");
 	}
 }
 
-static const struct { int err; const char *text; } results[] = {
-	{ -EBUSY, ": it runs or starts: vm list tells" }, { -ENODEV, " does not run" }, { -EPERM, " has crashed: stop it" },
-	{ -EINVAL, ": its VM file was not understood: the log tells why" }, { -ENOSPC, ": no CPU is free to start it" },
+static const struct {
+	int err;
+	const char *text;
+} results[] = {
+	{ -EBUSY, ": it runs or starts: vm list tells" },
+	{ -ENODEV, " does not run" },
+	{ -EPERM, " has crashed: stop it" },
+	{ -EINVAL, ": its VM file was not understood: the log tells why" },
+	{ -ENOSPC, ": no CPU is free to start it" },
 	{ -ENXIO, ": its guest takes no NMI, at LINT1 of any vCPU" },
 	{ -ENOSYS, " has no power button: that needs CONFIG_VM_IOAPIC" },
 };
@@ -200,8 +211,8 @@ static void say_fitting(const char *text)
 		console_say("(older lines do not fit)");
 }
 
-static bool say_last(bool (*last)(unsigned which, unsigned lines, void (*say)(const char *text)), unsigned which,
-		     const struct command_args *args)
+static bool say_last(bool (*last)(unsigned which, unsigned lines, void (*say)(const char *text)),
+		     unsigned which, const struct command_args *args)
 {
 	unsigned lines = args->has_number ? args->number : LOG_LINES;
 
@@ -217,13 +228,15 @@ static void command_log(const struct command_args *args)
 static void command_log_before(const struct command_args *args)
 {
 	if (!say_last(host_log_last, 1, args))
-		console_say("nothing is left of the log of the boot before: the machine was off, or its memory written to");
+		console_say(
+			"nothing is left of the log of the boot before: the machine was off, or its memory written to");
 }
 
 static void command_vm_log(const struct command_args *args)
 {
 	if (!IS_ENABLED(CONFIG_VM_LOG) || !say_last(output_log_last, args->vm, args))
-		console_say("%s: nothing of its output is kept: it never ran, or console_log = 0", NAME(args));
+		console_say("%s: nothing of its output is kept: it never ran, or console_log = 0",
+			    NAME(args));
 }
 
 static void end_idle_node(bool reboot)
@@ -274,7 +287,8 @@ static void command_help(const struct command_args *args)
 const struct command console_commands[] = {
 	{ "help", "w", "[COMMAND]", "this list, or what of it begins with a word", command_help },
 	{ "log", "n", "[LINES]", "the last lines of the log (20)", command_log },
-	{ "log before", "n", "[LINES]", "... of the boot before, if the machine was only reset", command_log_before },
+	{ "log before", "n", "[LINES]", "... of the boot before, if the machine was only reset",
+	  command_log_before },
 	{ "node", "", "", "CPUs and their owners, memory of each NUMA node", command_node },
 	{ "panic now", "", "", "crashes the hypervisor, to see what happens then", command_panic },
 	{ "pci", "", "", "the PCI functions of the node", command_pci },
@@ -282,12 +296,15 @@ const struct command console_commands[] = {
 	{ "poweroff now", "", "", "... whatever runs", command_poweroff_now },
 	{ "reboot", "", "", "restarts the node when no VM runs", command_reboot },
 	{ "reboot now", "", "", "... whatever runs", command_reboot_now },
-	{ "regs", "Vn", "VM [VCPU]", "registers, backtrace and last exits of a vCPU (0)", command_regs },
-	{ "stats", "vn", "[VM [VCPU]]", "exits by reason with their cost, interrupts by vector", command_stats },
+	{ "regs", "Vn", "VM [VCPU]", "registers, backtrace and last exits of a vCPU (0)",
+	  command_regs },
+	{ "stats", "vn", "[VM [VCPU]]", "exits by reason with their cost, interrupts by vector",
+	  command_stats },
 	{ "vm", "", "", "as vm list", command_list },
 	{ "vm console", "V", "VM", "gives this line to the VM's console", command_console },
 	{ "vm list", "", "", "the VMs and their states", command_list },
-	{ "vm log", "Vn", "VM [LINES]", "the last lines of its console (20), also when it is over", command_vm_log },
+	{ "vm log", "Vn", "VM [LINES]", "the last lines of its console (20), also when it is over",
+	  command_vm_log },
 	{ "vm nmi", "V", "VM", "sends its guest an NMI, as a server's button does", command_nmi },
 	{ "vm pause", "V", "VM", "keeps its vCPUs out of the guest", command_pause },
 	{ "vm press", "V", "VM", "presses its power button: it ends, or wakes", command_press },

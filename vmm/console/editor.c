@@ -5,8 +5,24 @@
 #include <margay/string.h>
 
 enum {
-	KEY_A = 1, KEY_B, KEY_C, KEY_D, KEY_E, KEY_F, KEY_K = 11, KEY_L, KEY_N = 14, KEY_P = 16, KEY_U = 21, KEY_W = 23,
-	KEY_BACKSPACE = 8, KEY_TAB = 9, KEY_LF = 10, KEY_CR = 13, KEY_ESC = 27, KEY_RUBOUT = 127,
+	KEY_A = 1,
+	KEY_B,
+	KEY_C,
+	KEY_D,
+	KEY_E,
+	KEY_F,
+	KEY_K = 11,
+	KEY_L,
+	KEY_N = 14,
+	KEY_P = 16,
+	KEY_U = 21,
+	KEY_W = 23,
+	KEY_BACKSPACE = 8,
+	KEY_TAB = 9,
+	KEY_LF = 10,
+	KEY_CR = 13,
+	KEY_ESC = 27,
+	KEY_RUBOUT = 127,
 };
 
 static void echo(struct editor *e, const char *text)
@@ -77,7 +93,7 @@ static unsigned word_start(const struct editor *e)
 static void replace(struct editor *e, const char *text)
 {
 	move(e, 0);
-	delete(e, e->length);
+	delete (e, e->length);
 	editor_insert(e, text);
 }
 
@@ -115,20 +131,20 @@ static void control(struct editor *e, u8 key)
 		echo(e, "^C\r\n");
 		editor_prompt(e);
 		break;
-	case KEY_D: delete(e, e->cursor + (e->cursor < e->length)); break;
+	case KEY_D: delete (e, e->cursor + (e->cursor < e->length)); break;
 	case KEY_E: move(e, e->length); break;
 	case KEY_F: move(e, e->cursor + (e->cursor < e->length)); break;
-	case KEY_K: delete(e, e->length); break;
+	case KEY_K: delete (e, e->length); break;
 	case KEY_L:
 		echo(e, "\r\n");
 		editor_show(e);
 		break;
 	case KEY_N: browse(e, false); break;
 	case KEY_P: browse(e, true); break;
-	case KEY_U: delete(e, 0); break;
-	case KEY_W: delete(e, word_start(e)); break;
+	case KEY_U: delete (e, 0); break;
+	case KEY_W: delete (e, word_start(e)); break;
 	case KEY_BACKSPACE:
-	case KEY_RUBOUT: delete(e, e->cursor - (e->cursor > 0)); break;
+	case KEY_RUBOUT: delete (e, e->cursor - (e->cursor > 0)); break;
 	case KEY_ESC: e->state = EDITOR_ESC; break;
 	default: break;
 	}
@@ -142,8 +158,9 @@ static void sequence(struct editor *e, u8 byte)
 		u8 parameter;
 		u8 key;
 	} keys[] = {
-		{ 'A', 0, KEY_P }, { 'B', 0, KEY_N }, { 'C', 0, KEY_F }, { 'D', 0, KEY_B }, { 'H', 0, KEY_A },
-		{ 'F', 0, KEY_E }, { '~', 1, KEY_A }, { '~', 3, KEY_D }, { '~', 4, KEY_E },
+		{ 'A', 0, KEY_P }, { 'B', 0, KEY_N }, { 'C', 0, KEY_F },
+		{ 'D', 0, KEY_B }, { 'H', 0, KEY_A }, { 'F', 0, KEY_E },
+		{ '~', 1, KEY_A }, { '~', 3, KEY_D }, { '~', 4, KEY_E },
 	};
 
 	if (byte >= '0' && byte <= '9') {
@@ -173,11 +190,8 @@ enum editor_event editor_feed(struct editor *e, u8 byte)
 		e->state = byte == '[' || byte == 'O' ? EDITOR_CSI : EDITOR_PLAIN;
 		e->parameter = 0;
 		return EDITOR_NONE;
-	case EDITOR_CSI:
-		sequence(e, byte);
-		return EDITOR_NONE;
-	case EDITOR_PLAIN:
-		break;
+	case EDITOR_CSI: sequence(e, byte); return EDITOR_NONE;
+	case EDITOR_PLAIN: break;
 	}
 	if (byte == KEY_TAB)
 		return EDITOR_COMPLETE;

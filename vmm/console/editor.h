@@ -21,7 +21,7 @@ struct editor {
 	unsigned nr_history;
 	unsigned browsed; /* history[browsed - 1] is shown; 0: a new line */
 	enum { EDITOR_PLAIN, EDITOR_ESC, EDITOR_CSI } state; /* within a terminal's key sequence */
-	u8 parameter;  /* of the sequence */
+	u8 parameter; /* of the sequence */
 	bool after_cr; /* a line feed that follows is the same key */
 	const char *prompt;
 	void (*echo)(const char *text, size_t n);
@@ -29,7 +29,7 @@ struct editor {
 
 enum editor_event {
 	EDITOR_NONE,
-	EDITOR_LINE,     /* e->text is complete; editor_prompt() begins the next one */
+	EDITOR_LINE, /* e->text is complete; editor_prompt() begins the next one */
 	EDITOR_COMPLETE, /* Tab: the caller may editor_insert() */
 };
 

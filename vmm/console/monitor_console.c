@@ -146,10 +146,13 @@ int console_show_vm(unsigned i)
 	int err = -ENODEV;
 
 	if (vm && vm->console) {
-		console_say("Console of %s: ^%c calls the monitor console, ^%c^%c sends it ^%c.", vm->name, escape_key + '@',
-			    escape_key + '@', escape_key + '@', escape_key + '@');
+		console_say("Console of %s: ^%c calls the monitor console, ^%c^%c sends it ^%c.",
+			    vm->name, escape_key + '@', escape_key + '@', escape_key + '@',
+			    escape_key + '@');
 		if (vm_paused(vm))
-			console_say("%s is paused: it hears what is typed when vm resume %s lets it go on.", vm->name, vm->name);
+			console_say(
+				"%s is paused: it hears what is typed when vm resume %s lets it go on.",
+				vm->name, vm->name);
 		err = host_console_foreground(vm->console);
 		/* Called twice in a row: the key was meant for the guest. */
 		if (!err && fresh && i == came_from)
@@ -177,10 +180,11 @@ static void enter(void)
 	active = fresh = true;
 	host_console_foreground(&con);
 	if (vm != NO_VM)
-		console_say("\r\nMonitor console: help lists the commands, ^%c goes back to %s.", escape_key + '@',
-			    monitor_vm_name(vm));
+		console_say("\r\nMonitor console: help lists the commands, ^%c goes back to %s.",
+			    escape_key + '@', monitor_vm_name(vm));
 	else
-		console_say("\r\nMonitor console: help lists the commands; no VM has this line, vm console NAME gives it to one.");
+		console_say(
+			"\r\nMonitor console: help lists the commands; no VM has this line, vm console NAME gives it to one.");
 	if (!__atomic_load_n(&later, __ATOMIC_ACQUIRE))
 		prompt();
 }
@@ -194,7 +198,8 @@ static void leave(void)
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
 		if (!console_show_vm(i))
 			return;
-	console_say("No VM runs that has a console: vm list shows what there is, vm start NAME starts one.");
+	console_say(
+		"No VM runs that has a console: vm list shows what there is, vm start NAME starts one.");
 	prompt();
 }
 
@@ -205,7 +210,8 @@ static void run_line(const char *line)
 
 	/* Who commands leaves the slot of a VM that is destroyed from here on to no other until the command is done. */
 	__atomic_fetch_add(&monitor_turn, IS_ENABLED(CONFIG_COMMANDER), __ATOMIC_SEQ_CST);
-	const struct command *c = command_parse(console_commands, console_nr_commands, monitor_vm_name, line, &args, error);
+	const struct command *c = command_parse(console_commands, console_nr_commands,
+						monitor_vm_name, line, &args, error);
 
 	deferred = false;
 	if (c)
@@ -230,7 +236,8 @@ static void complete(void)
 	memcpy(line, editor.text, editor.cursor);
 	line[editor.cursor] = 0;
 	echo("\r\n", 2);
-	command_complete(console_commands, console_nr_commands, monitor_vm_name, line, insert, offer);
+	command_complete(console_commands, console_nr_commands, monitor_vm_name, line, insert,
+			 offer);
 	echo("\r\n", 2);
 	editor_show(&editor);
 	editor_insert(&editor, insert);
@@ -290,14 +297,9 @@ static void rx(struct host_console *, u8 byte)
 	if (cut)
 		editor_show(&editor);
 	switch (editor_feed(&editor, byte)) {
-	case EDITOR_LINE:
-		run_line(editor.text);
-		break;
-	case EDITOR_COMPLETE:
-		complete();
-		break;
-	case EDITOR_NONE:
-		break;
+	case EDITOR_LINE: run_line(editor.text); break;
+	case EDITOR_COMPLETE: complete(); break;
+	case EDITOR_NONE: break;
 	}
 }
 
@@ -316,8 +318,10 @@ static void tx_room(struct host_console *)
 static void gone(const char *name)
 {
 	if (!host_console_get_foreground())
-		host_log("margay: console: %s had this line and is over: ^%c calls the monitor console: vm start %s, or "
-			 "vm console NAME for another", name, escape_key + '@', name);
+		host_log(
+			"margay: console: %s had this line and is over: ^%c calls the monitor console: vm start %s, or "
+			"vm console NAME for another",
+			name, escape_key + '@', name);
 }
 
 static void console_start(void)

@@ -76,10 +76,12 @@ static void say_exits(u64 ticks)
 		total += sum.exit[r].count;
 		spent += mean(&sum.exit[r]) * sum.exit[r].count;
 	}
-	console_say("%-12s %12s %6s %12s %10s %10s %10s", "exits", "count", "share", "per second", "min ns", "mean ns", "max ns");
+	console_say("%-12s %12s %6s %12s %10s %10s %10s", "exits", "count", "share", "per second",
+		    "min ns", "mean ns", "max ns");
 	for (unsigned r = 0; r < VMEXITS; r++) {
 		const struct exit_stat *e = &sum.exit[r];
-		u64 share = total ? e->count * 1000 / total : 0, rate = rate10(e->count - shown.count[r], ticks);
+		u64 share = total ? e->count * 1000 / total : 0,
+		    rate = rate10(e->count - shown.count[r], ticks);
 
 		char times[64];
 
@@ -87,11 +89,12 @@ static void say_exits(u64 ticks)
 		if (!e->count)
 			continue;
 		if (e->timed)
-			snprintf(times, sizeof(times), "%10lu %10lu %10lu", ns(e->min), ns(mean(e)), ns(e->max));
+			snprintf(times, sizeof(times), "%10lu %10lu %10lu", ns(e->min), ns(mean(e)),
+				 ns(e->max));
 		else
 			snprintf(times, sizeof(times), "%10s %10s %10s", "-", "-", "-");
-		console_say("%-12s %12lu %4lu.%lu%% %10lu.%lu %s", vmexit_name(r), e->count, share / 10, share % 10,
-			    rate / 10, rate % 10, times);
+		console_say("%-12s %12lu %4lu.%lu%% %10lu.%lu %s", vmexit_name(r), e->count,
+			    share / 10, share % 10, rate / 10, rate % 10, times);
 	}
 	console_say("%-12s %12lu; %lu ms were spent on them", "all", total, (ns(spent) / 1000000));
 }
@@ -131,8 +134,9 @@ static void say_vm(const struct vm *vm, unsigned vcpu, unsigned starts)
 	shown.vcpu = vcpu;
 	shown.starts = starts;
 	shown.tsc = now;
-	console_say("%s: %s, %u vCPUs, up %lu s; rates over the last %lu ms", vm->name, vcpu == ~0u ? "all vCPUs" : "one vCPU",
-		    vm->nr_vcpus, (ns(up) / 1000000000), (ns(ticks) / 1000000));
+	console_say("%s: %s, %u vCPUs, up %lu s; rates over the last %lu ms", vm->name,
+		    vcpu == ~0u ? "all vCPUs" : "one vCPU", vm->nr_vcpus, (ns(up) / 1000000000),
+		    (ns(ticks) / 1000000));
 	say_exits(ticks);
 	say_interrupts();
 }
@@ -159,5 +163,6 @@ void command_stats(const struct command_args *args)
 		monitor_vm_release();
 	}
 	if (!any)
-		console_say(args->has_vm ? "%s does not run" : "no VM runs", monitor_vm_name(args->vm));
+		console_say(args->has_vm ? "%s does not run" : "no VM runs",
+			    monitor_vm_name(args->vm));
 }

@@ -72,12 +72,11 @@ static void dynamic_leaf_1(const struct cpuid_dynamic *dyn, struct cpuid_regs *r
 		r->edx |= BIT(9);
 }
 
-static void dynamic(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf, struct cpuid_regs *r)
+static void dynamic(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf,
+		    u32 subleaf, struct cpuid_regs *r)
 {
 	switch (leaf) {
-	case 1:
-		dynamic_leaf_1(dyn, r);
-		break;
+	case 1: dynamic_leaf_1(dyn, r); break;
 	case 7:
 		if (subleaf == 0 && dyn->cr4 & CR4_PKE)
 			r->ecx |= BIT(4);
@@ -93,14 +92,13 @@ static void dynamic(const struct cpuid_table *t, const struct cpuid_dynamic *dyn
 		if (r->edx & BIT(0) && dyn->apic_enabled)
 			r->edx |= BIT(9);
 		break;
-	case 0x8000001e:
-		r->eax = dyn->apic_id;
-		break;
+	case 0x8000001e: r->eax = dyn->apic_id; break;
 	}
 }
 
 /* What the CPU says that runs the vCPU. */
-static void read_own(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+static void read_own(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf,
+		     u32 subleaf, struct cpuid_regs *out)
 {
 	t->host(t->ctx, leaf, subleaf, out);
 	if (IS_ENABLED(CONFIG_NUMA) && t->flat_vcpus)
@@ -112,7 +110,8 @@ static bool is_topology(const struct cpuid_table *t, u32 leaf)
 	return (leaf == 0xb || leaf == 0x1f) && find_leaf(t, leaf) != CPUID_NONE;
 }
 
-void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
+	       struct cpuid_regs *out)
 {
 	const struct cpuid_entry *e;
 
@@ -140,8 +139,7 @@ bool cpuid_leaf_dynamic(u32 leaf)
 	case 0xd:
 	case 0x1f:
 	case 0x80000001:
-	case 0x8000001e:
-		return true;
+	case 0x8000001e: return true;
 	}
 	return false;
 }

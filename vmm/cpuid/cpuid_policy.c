@@ -21,9 +21,9 @@
 #define LEAF_KVM 0x40000100u
 
 /* What the monitor switches, resets and lets XSETBV set. */
-#define XCR0_KNOWN                                                                                                   \
-	(XCR0_X87 | XCR0_SSE | XCR0_AVX | XCR0_OPMASK | XCR0_ZMM_HI256 | XCR0_HI16_ZMM | XCR0_PKRU | XCR0_TILECFG | \
-	 XCR0_TILEDATA)
+#define XCR0_KNOWN \
+	(XCR0_X87 | XCR0_SSE | XCR0_AVX | XCR0_OPMASK | XCR0_ZMM_HI256 | XCR0_HI16_ZMM | \
+	 XCR0_PKRU | XCR0_TILECFG | XCR0_TILEDATA)
 
 /* KVM's feature leaf (Linux, Documentation/virt/kvm/x86/cpuid.rst). */
 #define KVM_FEATURE_CLOCKSOURCE2 BIT(3)
@@ -63,8 +63,11 @@ static void add_leaf(struct build *b, u32 leaf, u32 subleaf, bool has_subleaf, s
 	if (IS_ENABLED(CONFIG_NUMA) && b->t->flat_vcpus)
 		cpuid_flatten(&r, leaf, subleaf, b->t->flat_vcpus, 0);
 	b->t->entry[b->t->count++] = (struct cpuid_entry){
-		.leaf = leaf, .subleaf = subleaf, .has_subleaf = has_subleaf,
-		.plain = !has_subleaf && !cpuid_leaf_dynamic(leaf), .regs = r,
+		.leaf = leaf,
+		.subleaf = subleaf,
+		.has_subleaf = has_subleaf,
+		.plain = !has_subleaf && !cpuid_leaf_dynamic(leaf),
+		.regs = r,
 	};
 }
 
@@ -109,9 +112,11 @@ static const u32 xstate_needed[] = {
 static bool row_shown(const struct build *b, const struct cpuid_row *row, u32 host_reg)
 {
 	if (row->rule == FORCE)
-		return need_met(b, row->need) || (row->need == NEED_VIRTUAL_TIMER && host_reg >> row->bit & 1);
+		return need_met(b, row->need) ||
+		       (row->need == NEED_VIRTUAL_TIMER && host_reg >> row->bit & 1);
 	return row->rule == SHOW && host_reg >> row->bit & 1 && need_met(b, row->need) &&
-	       !(xstate_needed[row->xstate] & ~b->t->xcr0_allowed) && (row->ext || !(row->control & ~b->in->caps->cr4_allowed));
+	       !(xstate_needed[row->xstate] & ~b->t->xcr0_allowed) &&
+	       (row->ext || !(row->control & ~b->in->caps->cr4_allowed));
 }
 
 /* The leaf's feature bits by the rows; registers without rows are 0. */
@@ -124,12 +129,14 @@ static struct cpuid_regs features(struct build *b, u32 leaf, u32 subleaf)
 	u32 out[4] = { 0 };
 
 	for (const struct cpuid_row *row = rows; row < rows + n; row++) {
-		if (cpuid_row_leaf(row) != leaf || row->subleaf != subleaf || !row_shown(b, row, in[row->reg]))
+		if (cpuid_row_leaf(row) != leaf || row->subleaf != subleaf ||
+		    !row_shown(b, row, in[row->reg]))
 			continue;
 		out[row->reg] |= 1u << row->bit;
 		*(row->ext ? &b->t->efer_allowed : &b->t->cr4_allowed) |= row->control;
 	}
-	return (struct cpuid_regs){ out[CPUID_EAX], out[CPUID_EBX], out[CPUID_ECX], out[CPUID_EDX] };
+	return (struct cpuid_regs){ out[CPUID_EAX], out[CPUID_EBX], out[CPUID_ECX],
+				    out[CPUID_EDX] };
 }
 
 static void leaf_vendor(struct build *b, u32 leaf)
@@ -186,8 +193,10 @@ static void leaf_counters(struct build *b, u32 leaf)
 	struct counters c = counters_told(&r);
 
 	if (IS_ENABLED(CONFIG_VM_COUNTERS) && b->in->counters && c.general)
-		add_leaf(b, leaf, 0, false, (struct cpuid_regs){ .eax = (r.eax & 0xffff0000) | c.general << 8 | 2u,
-			 .ebx = r.ebx, .edx = (r.edx & 0x1fe0) | c.fixed });
+		add_leaf(b, leaf, 0, false,
+			 (struct cpuid_regs){ .eax = (r.eax & 0xffff0000) | c.general << 8 | 2u,
+					      .ebx = r.ebx,
+					      .edx = (r.edx & 0x1fe0) | c.fixed });
 }
 
 /* Leaves 0xB and 0x1F: the x2APIC ID is dynamic. Without a first level they are not there. */
@@ -211,7 +220,8 @@ static void leaf_xsave(struct build *b, u32 leaf)
 		if (xcr0 & BIT(i))
 			size = MAX(size, r.eax + r.ebx);
 	}
-	add_leaf(b, leaf, 0, true, (struct cpuid_regs){ .eax = (u32)xcr0, .ecx = size, .edx = (u32)(xcr0 >> 32) });
+	add_leaf(b, leaf, 0, true,
+		 (struct cpuid_regs){ .eax = (u32)xcr0, .ecx = size, .edx = (u32)(xcr0 >> 32) });
 	add_leaf(b, leaf, 1, true, features(b, leaf, 1));
 	for (u32 i = 2; i < 63; i++)
 		if (xcr0 & BIT(i))
@@ -223,7 +233,9 @@ static void leaf_tsc(struct build *b, u32 leaf)
 {
 	if (b->intel && !b->in->direct)
 		add_leaf(b, leaf, 0, false,
-		    (struct cpuid_regs){ .eax = LAPIC_TIMER_HZ / 1000, .ebx = (u32)b->in->tsc_khz, .ecx = LAPIC_TIMER_HZ });
+			 (struct cpuid_regs){ .eax = LAPIC_TIMER_HZ / 1000,
+					      .ebx = (u32)b->in->tsc_khz,
+					      .ecx = LAPIC_TIMER_HZ });
 }
 
 /* EAX of subleaf 0 counts the others. */
@@ -262,20 +274,25 @@ static void leaf_hypervisor(struct build *b, u32 leaf)
 static void leaf_timing(struct build *b, u32 leaf)
 {
 	add_leaf(b, leaf, 0, false,
-		 (struct cpuid_regs){ .eax = (u32)b->in->tsc_khz, .ebx = b->in->direct ? 0 : LAPIC_TIMER_HZ / 1000 });
+		 (struct cpuid_regs){ .eax = (u32)b->in->tsc_khz,
+				      .ebx = b->in->direct ? 0 : LAPIC_TIMER_HZ / 1000 });
 }
 
 static void leaf_kvm(struct build *b, u32 leaf)
 {
 	struct cpuid_regs r = { .eax = LEAF_KVM + 1 };
-	u64 clock = KVM_FEATURE_CLOCKSOURCE2 | (b->in->tsc_stable ? KVM_FEATURE_CLOCKSOURCE_STABLE : 0);
-	u64 eax = (b->in->pvclock ? clock : 0) | KVM_FEATURE_POLL_CONTROL | (b->in->ext_dest_id ? KVM_FEATURE_MSI_EXT_DEST_ID : 0);
+	u64 clock =
+		KVM_FEATURE_CLOCKSOURCE2 | (b->in->tsc_stable ? KVM_FEATURE_CLOCKSOURCE_STABLE : 0);
+	u64 eax = (b->in->pvclock ? clock : 0) | KVM_FEATURE_POLL_CONTROL |
+		  (b->in->ext_dest_id ? KVM_FEATURE_MSI_EXT_DEST_ID : 0);
 
 	memcpy(&r.ebx, "KVMK", 4);
 	memcpy(&r.ecx, "VMKV", 4);
 	memcpy(&r.edx, "M\0\0\0", 4);
 	add_leaf(b, leaf, 0, false, r);
-	add_leaf(b, leaf + 1, 0, false, (struct cpuid_regs){ .eax = (u32)eax, .edx = b->in->direct ? 0 : KVM_HINTS_REALTIME });
+	add_leaf(b, leaf + 1, 0, false,
+		 (struct cpuid_regs){ .eax = (u32)eax,
+				      .edx = b->in->direct ? 0 : KVM_HINTS_REALTIME });
 }
 
 /* Bits that AMD repeats from leaf 1 EDX; bit 9 of both is dynamic. Intel's are 0. */

@@ -60,9 +60,9 @@ struct cpuid_input {
 	u64 tsc_khz;
 	bool tsc_stable;  /* show invariant TSC and the stable pvclock bit */
 	bool tsc_freezes; /* it stands still while the VM is paused: not invariant, though stable */
-	bool pvclock;     /* KVM's clock MSRs are there */
+	bool pvclock; /* KVM's clock MSRs are there */
 	bool machine_checks; /* it is told of lost memory */
-	bool counters;    /* performance counters are the guest's */
+	bool counters; /* performance counters are the guest's */
 	bool arch_capabilities_ok; /* MSR 0x10a is readable */
 };
 
@@ -78,7 +78,7 @@ void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpu
 /* Per-vCPU and dynamic state that some leaves reflect. */
 struct cpuid_dynamic {
 	u32 apic_id;
-	u64 cr4;       /* OSXSAVE, OSPKE */
+	u64 cr4; /* OSXSAVE, OSPKE */
 	/* leaf 0xD sizes */
 	u64 xcr0;
 	u64 xss;
@@ -92,7 +92,7 @@ struct cpuid_dynamic {
  * (Intel: highest basic leaf) or APM (AMD: zeros) says.
  */
 void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
-		      struct cpuid_regs *out);
+	       struct cpuid_regs *out);
 
 /* A leaf's first entry by one of the two indexes, within it even where the check before was mispredicted (Spectre v1). */
 static inline unsigned cpuid_first(const u8 index[64], u32 i)

@@ -43,22 +43,25 @@ enum cpuid_need {
 typedef const char *cpuid_text;
 #define TEXT(s) s
 #else
-typedef struct {} cpuid_text;
-#define TEXT(s) {}
+typedef struct {
+} cpuid_text;
+#define TEXT(s) \
+	{ \
+	}
 #endif
 
 struct cpuid_row {
-	u32 leaf : 6;      /* without LEAF_EXT, which EXT() adds: cpuid_row_leaf() */
+	u32 leaf : 6; /* without LEAF_EXT, which EXT() adds: cpuid_row_leaf() */
 	u32 subleaf : 2;
-	u32 reg : 2;       /* enum cpuid_reg */
+	u32 reg : 2; /* enum cpuid_reg */
 	u32 bit : 5;
-	u32 rule : 2;      /* enum cpuid_rule */
-	u32 need : 4;      /* enum cpuid_need */
-	u32 xstate : 3;    /* enum cpuid_xstate */
+	u32 rule : 2; /* enum cpuid_rule */
+	u32 need : 4; /* enum cpuid_need */
+	u32 xstate : 3; /* enum cpuid_xstate */
 	u32 ext : 1;
 	/* brings these bits: of CR4, where hardware must allow all; in an extended leaf, of EFER */
 	u32 control : 23;
-	cpuid_text name;   /* as in Linux' flags where Linux has one */
+	cpuid_text name; /* as in Linux' flags where Linux has one */
 	cpuid_text reason; /* why it may differ from the host; NULL: it does not */
 } __packed;
 #if !__STDC_HOSTED__
@@ -75,7 +78,8 @@ static inline u32 cpuid_row_leaf(const struct cpuid_row *row)
 }
 
 /* Reasons that rows of both files share. */
-#define R_MWAIT "with `interrupts = direct`, where MWAIT sleeps and the APIC timer goes on; else idle is HLT"
+#define R_MWAIT \
+	"with `interrupts = direct`, where MWAIT sleeps and the APIC timer goes on; else idle is HLT"
 #define R_CONTROL "only where the virtualization hardware lets a guest have it"
 
 extern const struct cpuid_row cpuid_rows_basic[], cpuid_rows_ext[];
@@ -90,9 +94,9 @@ extern const unsigned cpuid_rows_hidden_count;
 struct cpuid_difference {
 	u32 leaf;
 	u32 subleaf;
-	const char *reg;    /* "EAX" and so on, and the bit; NULL: the whole leaf */
+	const char *reg; /* "EAX" and so on, and the bit; NULL: the whole leaf */
 	unsigned bit;
-	const char *name;   /* flag or leaf */
+	const char *name; /* flag or leaf */
 	const char *change; /* "hidden", "forced on", "conditional", "dynamic" */
 	const char *reason;
 };

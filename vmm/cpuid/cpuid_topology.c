@@ -62,12 +62,11 @@ void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpu
 		break;
 	case 4:
 		/* Behind the last cache the register is 0. */
-		r->eax = r->eax & 0x1f ? with(with(r->eax, 14, 12, shared ? ids : 0), 26, 6, ids) : 0;
+		r->eax = r->eax & 0x1f ? with(with(r->eax, 14, 12, shared ? ids : 0), 26, 6, ids)
+				       : 0;
 		break;
 	case 0xb:
-	case 0x1f:
-		*r = level(subleaf, width, nr_vcpus);
-		break;
+	case 0x1f: *r = level(subleaf, width, nr_vcpus); break;
 	case 0x80000001:
 		/* The vendor's own bit; Intel CPUs have none. */
 		r->ecx = r->edx & BIT(0) ? with(r->ecx, 1, 1, nr_vcpus > 1) : r->ecx;
@@ -79,8 +78,6 @@ void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpu
 	case 0x8000001d:
 		r->eax = r->eax & 0x1f ? with(r->eax, 14, 12, shared ? nr_vcpus - 1 : 0) : 0;
 		break;
-	case 0x8000001e:
-		*r = (struct cpuid_regs){ .ebx = apic_id & 0xff };
-		break;
+	case 0x8000001e: *r = (struct cpuid_regs){ .ebx = apic_id & 0xff }; break;
 	}
 }

@@ -22,8 +22,10 @@ static u32 acpi_pm_read(void *, struct vcpu *, u16, unsigned)
 
 static void power_off(struct vm *vm)
 {
-	vm_end(vm, IS_ENABLED(CONFIG_VM_POWER_BUTTON) && __atomic_load_n(&vm->asked, __ATOMIC_ACQUIRE) ?
-			 VM_END_STOPPED : VM_END_POWEROFF);
+	vm_end(vm,
+	       IS_ENABLED(CONFIG_VM_POWER_BUTTON) && __atomic_load_n(&vm->asked, __ATOMIC_ACQUIRE)
+		       ? VM_END_STOPPED
+		       : VM_END_POWEROFF);
 }
 
 static void acpi_pm_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u32 value)
@@ -33,11 +35,14 @@ static void acpi_pm_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u32 v
 
 	if (offset == GUEST_SLEEP_CONTROL_PORT - GUEST_SLEEP_CONTROL_PORT && (value & mask) == s5)
 		power_off(vcpu->vm);
-	else if (offset == GUEST_RESET_PORT - GUEST_SLEEP_CONTROL_PORT && value == GUEST_RESET_VALUE)
+	else if (offset == GUEST_RESET_PORT - GUEST_SLEEP_CONTROL_PORT &&
+		 value == GUEST_RESET_VALUE)
 		vm_end(vcpu->vm, VM_END_RESET_ACPI);
 }
 
-static const struct pio_ops acpi_pm_ops = { .sizes = 1, .read = acpi_pm_read, .write = acpi_pm_write };
+static const struct pio_ops acpi_pm_ops = { .sizes = 1,
+					    .read = acpi_pm_read,
+					    .write = acpi_pm_write };
 
 /*
  * PM1_CNT (ACPI 6.4, 4.8.3.2.1) where QEMU's machines have it, whose S5 is type 0: kernels without ACPI that were written for these
@@ -54,7 +59,9 @@ static void qemu_pm_write(void *, struct vcpu *vcpu, u16, unsigned size, u32 val
 		power_off(vcpu->vm);
 }
 
-static const struct pio_ops qemu_pm_ops = { .sizes = 1 | 2, .read = qemu_pm_read, .write = qemu_pm_write };
+static const struct pio_ops qemu_pm_ops = { .sizes = 1 | 2,
+					    .read = qemu_pm_read,
+					    .write = qemu_pm_write };
 
 /*
  * What a CPU finds at its reset vector in real mode. Linux on hardware-reduced
@@ -64,10 +71,15 @@ static const struct pio_ops qemu_pm_ops = { .sizes = 1 | 2, .read = qemu_pm_read
 static void write_reset_vector(struct vm *vm)
 {
 	static const u8 code[] = {
-		0xba, GUEST_RESET_PORT & 0xff, GUEST_RESET_PORT >> 8, /* mov dx, port */
-		0xb0, GUEST_RESET_VALUE,                              /* mov al, value */
-		0xee,                                                 /* out dx, al */
-		0xf4, 0xeb, 0xfd,                                     /* hlt; jmp to it */
+		0xba,
+		GUEST_RESET_PORT & 0xff,
+		GUEST_RESET_PORT >> 8, /* mov dx, port */
+		0xb0,
+		GUEST_RESET_VALUE, /* mov al, value */
+		0xee, /* out dx, al */
+		0xf4,
+		0xeb,
+		0xfd, /* hlt; jmp to it */
 	};
 
 	static_assert(sizeof(code) <= 16, "the vector is 16 bytes below 1 MiB");
@@ -77,7 +89,8 @@ static void write_reset_vector(struct vm *vm)
 
 static int acpi_pm_create(struct vm *vm, void **)
 {
-	int err = vm_register_pio(vm, GUEST_SLEEP_CONTROL_PORT, GUEST_ACPI_PORTS, &acpi_pm_ops, NULL);
+	int err =
+		vm_register_pio(vm, GUEST_SLEEP_CONTROL_PORT, GUEST_ACPI_PORTS, &acpi_pm_ops, NULL);
 
 	write_reset_vector(vm);
 	return err ? err : vm_register_pio(vm, GUEST_QEMU_PM_PORT, 2, &qemu_pm_ops, NULL);

@@ -72,7 +72,8 @@ static int write_global(void *, struct vcpu *vcpu, u32 msr, u64 value)
 	const struct counters c = find();
 
 	if (msr == MSR_FIXED_CONTROL)
-		return value & ~(FIXED_BITS & (BIT(4 * c.fixed) - 1)) ? -EFAULT : host_wrmsr(msr, value);
+		return value & ~(FIXED_BITS & (BIT(4 * c.fixed) - 1)) ? -EFAULT
+								      : host_wrmsr(msr, value);
 	if (msr != MSR_GLOBAL_CONTROL || value & ~all(&c))
 		return -EFAULT;
 	hvm->set_counters(vcpu, value);
@@ -85,7 +86,8 @@ static int write_amd(void *, struct vcpu *, u32 msr, u64 value)
 	return value & ~AMD_SELECT_BITS ? -EFAULT : host_wrmsr(msr, value | AMD_GUEST_ONLY);
 }
 
-static const struct msr_ops select_ops = { no_read, write_select }, global_ops = { no_read, write_global },
+static const struct msr_ops select_ops = { no_read, write_select },
+			    global_ops = { no_read, write_global },
 			    amd_ops = { no_read, write_amd };
 
 /* Of the guest's LVT entry; a CPU of Intel masks it then. */
@@ -122,7 +124,8 @@ static void each_msr(struct vcpu *vcpu)
 	for (unsigned i = 0; i < ARRAY_SIZE(range); i++)
 		for (u32 msr = range[i].first; msr < range[i].first + range[i].count; msr++) {
 			if (vcpu)
-				hvm->intercept_msr(vcpu, msr, false, !(range[i].write || (c.amd && msr & 1)));
+				hvm->intercept_msr(vcpu, msr, false,
+						   !(range[i].write || (c.amd && msr & 1)));
 			else
 				(void)host_wrmsr(msr, msr == MSR_GLOBAL_OVERFLOW ? all(&c) : 0);
 		}
@@ -173,7 +176,8 @@ static int counters_create(struct vm *vm, void **instance)
 		return 0;
 	c = find();
 	/* A CPU below another hypervisor, or Bochs', may tell of registers that it has not. */
-	if (!hvm_caps.counters || !(c.general || c.amd) || host_rdmsr(c.amd ? MSR_AMD_CORE_SELECT0 : MSR_GLOBAL_CONTROL, &told)) {
+	if (!hvm_caps.counters || !(c.general || c.amd) ||
+	    host_rdmsr(c.amd ? MSR_AMD_CORE_SELECT0 : MSR_GLOBAL_CONTROL, &told)) {
 		vm_tell(vm, "counters = yes: the CPUs have none that a guest can own: it has none");
 		return 0;
 	}
@@ -187,14 +191,21 @@ static int counters_create(struct vm *vm, void **instance)
 	if (err)
 		vm_tell(vm, "counters = yes: no vector for their interrupts (error %d)", -err);
 	if (c.amd)
-		return err ? err : vm_register_msr(vm, MSR_AMD_CORE_SELECT0, MSR_AMD_CORE_SELECT0 + 2 * AMD_COUNTERS - 1,
-						   &amd_ops, NULL);
-	err = err ? err : vm_register_msr(vm, MSR_PERF_SELECT0, MSR_PERF_SELECT0 + c.general - 1, &select_ops, NULL);
-	return err ? err : vm_register_msr(vm, MSR_FIXED_CONTROL, MSR_GLOBAL_CONTROL, &global_ops, NULL);
+		return err ? err
+			   : vm_register_msr(vm, MSR_AMD_CORE_SELECT0,
+					     MSR_AMD_CORE_SELECT0 + 2 * AMD_COUNTERS - 1, &amd_ops,
+					     NULL);
+	err = err ? err
+		  : vm_register_msr(vm, MSR_PERF_SELECT0, MSR_PERF_SELECT0 + c.general - 1,
+				    &select_ops, NULL);
+	return err ? err
+		   : vm_register_msr(vm, MSR_FIXED_CONTROL, MSR_GLOBAL_CONTROL, &global_ops, NULL);
 }
 
 static const struct vdev counters_vdev = {
-	.create = counters_create, .destroy = counters_destroy, .vcpu_start = counters_start,
+	.create = counters_create,
+	.destroy = counters_destroy,
+	.vcpu_start = counters_start,
 	.vcpu_stop = counters_stop,
 };
 VDEV(counters_vdev);

@@ -45,7 +45,9 @@ static void debug_clock_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned
 	host_timer_arm(&d->timer, host_tsc() + value * host_tsc_khz());
 }
 
-static const struct pio_ops debug_clock_ops = { .sizes = 4, .read = debug_clock_read, .write = debug_clock_write };
+static const struct pio_ops debug_clock_ops = { .sizes = 4,
+						.read = debug_clock_read,
+						.write = debug_clock_write };
 
 static int debug_clock_create(struct vm *vm, void **instance)
 {
@@ -71,6 +73,7 @@ static void debug_clock_stop(struct vcpu *vcpu, void *instance)
 }
 
 static const struct vdev debug_clock_vdev = {
-	.create = debug_clock_create, .vcpu_stop = debug_clock_stop,
+	.create = debug_clock_create,
+	.vcpu_stop = debug_clock_stop,
 };
 VDEV(debug_clock_vdev);

@@ -24,7 +24,9 @@ static void debug_exit_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u3
 		vm_exit(vcpu->vm, value);
 }
 
-static const struct pio_ops debug_exit_ops = { .sizes = 1 | 2 | 4, .read = debug_exit_read, .write = debug_exit_write };
+static const struct pio_ops debug_exit_ops = { .sizes = 1 | 2 | 4,
+					       .read = debug_exit_read,
+					       .write = debug_exit_write };
 
 static int debug_exit_create(struct vm *vm, void **)
 {

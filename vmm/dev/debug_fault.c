@@ -27,7 +27,9 @@ static void debug_fault_write(void *dev, struct vcpu *, u16, unsigned size, u32 
 }
 
 static const struct pio_ops debug_fault_ops = {
-	.sizes = 1 | 2 | 4, .read = debug_fault_read, .write = debug_fault_write,
+	.sizes = 1 | 2 | 4,
+	.read = debug_fault_read,
+	.write = debug_fault_write,
 };
 
 static u32 debug_deaf_read(void *, struct vcpu *, u16, unsigned)
@@ -43,7 +45,9 @@ static void debug_deaf_write(void *, struct vcpu *, u16, unsigned, u32 seconds)
 		__builtin_ia32_pause();
 }
 
-static const struct pio_ops debug_deaf_ops = { .sizes = 4, .read = debug_deaf_read, .write = debug_deaf_write };
+static const struct pio_ops debug_deaf_ops = { .sizes = 4,
+					       .read = debug_deaf_read,
+					       .write = debug_deaf_write };
 
 static int debug_trap_read(void *, struct vcpu *, u32, u64 *)
 {

@@ -31,7 +31,8 @@ static bool is_free(const struct vm *vm, u64 gpa)
 	if (gpa_map_find(&vm_parts(vm)->map, gpa) || gpa >> hvm_caps.phys_bits)
 		return false;
 	for (unsigned i = 0; i < all->nr_mmio; i++)
-		if (gpa - ALIGN_DOWN(all->mmio[i].base, PAGE_SIZE) < ALIGN_UP(all->mmio[i].size, PAGE_SIZE))
+		if (gpa - ALIGN_DOWN(all->mmio[i].base, PAGE_SIZE) <
+		    ALIGN_UP(all->mmio[i].size, PAGE_SIZE))
 			return false;
 	return true;
 }
@@ -58,7 +59,9 @@ static void window_write(void *dev, struct vcpu *vcpu, u16, unsigned, u32 value)
 	w->at = 0;
 	if (err || !is_free(vm, to))
 		to = 0;
-	err = err || !to ? err : vm_map(vm, gpa(to), host_virt_to_hpa(w->page), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB);
+	err = err || !to ? err
+			 : vm_map(vm, gpa(to), host_virt_to_hpa(w->page), PAGE_SIZE, STAGE2_RWX,
+				  MEMTYPE_WB);
 	if (err && to)
 		vm_unmap(vcpu, gpa(to), PAGE_SIZE);
 	if (err)

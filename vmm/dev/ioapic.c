@@ -47,8 +47,11 @@ static void fire(struct ioapic *io, unsigned pin)
 {
 	u64 rte = io->rte[pin];
 	const struct apic_msg msg = {
-		.dest = lapic_destination(io->vm, rte >> 56, rte >> 49 & 0x7f), .logical = rte & RTE_LOGICAL,
-		.level = rte & RTE_LEVEL, .vector = (u8)rte, .delivery = rte >> 8 & 7,
+		.dest = lapic_destination(io->vm, rte >> 56, rte >> 49 & 0x7f),
+		.logical = rte & RTE_LOGICAL,
+		.level = rte & RTE_LEVEL,
+		.vector = (u8)rte,
+		.delivery = rte >> 8 & 7,
 	};
 
 	if (lapic_deliver(io->vm, NULL, &msg) && msg.level && !vm_direct(io->vm))
@@ -58,7 +61,8 @@ static void fire(struct ioapic *io, unsigned pin)
 /* A level input that is asserted, open and not yet in service. Called with the lock held. */
 static void fire_level(struct ioapic *io, unsigned pin)
 {
-	if ((io->rte[pin] & (RTE_LEVEL | RTE_MASKED | RTE_REMOTE_IRR)) == RTE_LEVEL && io->lines & BIT(pin))
+	if ((io->rte[pin] & (RTE_LEVEL | RTE_MASKED | RTE_REMOTE_IRR)) == RTE_LEVEL &&
+	    io->lines & BIT(pin))
 		fire(io, pin);
 }
 
@@ -106,10 +110,8 @@ static u32 indirect_read(struct ioapic *io)
 
 	switch (io->select) {
 	case IOAPIC_REG_ID:
-	case IOAPIC_REG_ARB:
-		return (u32)io->id << 24;
-	case IOAPIC_REG_VERSION:
-		return IOAPIC_VERSION | (GUEST_IOAPIC_PINS - 1) << 16;
+	case IOAPIC_REG_ARB: return (u32)io->id << 24;
+	case IOAPIC_REG_VERSION: return IOAPIC_VERSION | (GUEST_IOAPIC_PINS - 1) << 16;
 	}
 	if (index >= 2 * GUEST_IOAPIC_PINS)
 		return ~0u;
@@ -129,7 +131,8 @@ static void indirect_write(struct ioapic *io, u32 value)
 	if (index >= 2 * GUEST_IOAPIC_PINS)
 		return;
 	rte = &io->rte[pin];
-	field = (0xffffffffull << (index % 2 * 32)) & (RTE_WRITABLE | (io->vm->wide_ids ? RTE_EXT_DEST : 0));
+	field = (0xffffffffull << (index % 2 * 32)) &
+		(RTE_WRITABLE | (io->vm->wide_ids ? RTE_EXT_DEST : 0));
 	*rte = (*rte & ~field) | ((u64)value << (index % 2 * 32) & field);
 	/* An edge input has no remote IRR; turning to edge is also how old drivers end a stuck one. */
 	if (!(*rte & RTE_LEVEL))
@@ -169,7 +172,9 @@ static void mmio_write(void *dev, struct vcpu *, u64 offset, unsigned, u64 value
 	spin_unlock(&io->lock);
 }
 
-static const struct mmio_ops ioapic_mmio_ops = { .sizes = 4, .read = mmio_read, .write = mmio_write };
+static const struct mmio_ops ioapic_mmio_ops = { .sizes = 4,
+						 .read = mmio_read,
+						 .write = mmio_write };
 
 static_assert(sizeof(struct ioapic) <= PAGE_SIZE, "one page");
 
@@ -184,7 +189,8 @@ static int ioapic_create(struct vm *vm, void **instance)
 	for (unsigned pin = 0; pin < GUEST_IOAPIC_PINS; pin++)
 		io->rte[pin] = RTE_MASKED;
 	vm->ioapic = io;
-	return vm_register_mmio(vm, gpa(GUEST_IOAPIC_BASE), GUEST_IOAPIC_SIZE, &ioapic_mmio_ops, io);
+	return vm_register_mmio(vm, gpa(GUEST_IOAPIC_BASE), GUEST_IOAPIC_SIZE, &ioapic_mmio_ops,
+				io);
 }
 
 static void ioapic_destroy(struct vm *vm, void *instance)

@@ -119,8 +119,10 @@ static bool waiting(struct vcpu *vcpu)
 {
 	const u64 *irr = vcpu->lapic->irr;
 
-	return __atomic_load_n(&irr[0], __ATOMIC_RELAXED) | __atomic_load_n(&irr[1], __ATOMIC_RELAXED) |
-	       __atomic_load_n(&irr[2], __ATOMIC_RELAXED) | __atomic_load_n(&irr[3], __ATOMIC_RELAXED);
+	return __atomic_load_n(&irr[0], __ATOMIC_RELAXED) |
+	       __atomic_load_n(&irr[1], __ATOMIC_RELAXED) |
+	       __atomic_load_n(&irr[2], __ATOMIC_RELAXED) |
+	       __atomic_load_n(&irr[3], __ATOMIC_RELAXED);
 }
 
 static int pending(struct vcpu *vcpu)
@@ -186,8 +188,8 @@ static int base_msr_read(void *, struct vcpu *vcpu, u32, u64 *value)
 /* A guest that moves the page goes on with #GP, or not at all. */
 static void tell_move(struct vcpu *vcpu, u64 value)
 {
-	vm_log(vcpu->vm, "vcpu%u: IA32_APIC_BASE = %#lx: #GP, for the local APIC stays at %#lx%s", vcpu->id, value,
-	       GUEST_LAPIC_BASE, vm_direct(vcpu->vm) ? " in x2APIC mode" : "");
+	vm_log(vcpu->vm, "vcpu%u: IA32_APIC_BASE = %#lx: #GP, for the local APIC stays at %#lx%s",
+	       vcpu->id, value, GUEST_LAPIC_BASE, vm_direct(vcpu->vm) ? " in x2APIC mode" : "");
 }
 
 /*
@@ -199,14 +201,18 @@ static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 	const u64 mode = APIC_BASE_EN | APIC_BASE_EXTD;
 	u64 from = vcpu->apic_base & mode, to = value & mode;
 
-	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && vm_direct(vcpu->vm) && !(to & APIC_BASE_EXTD) && without_kvm_leaves_x2apic(vcpu))
+	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && vm_direct(vcpu->vm) && !(to & APIC_BASE_EXTD) &&
+	    without_kvm_leaves_x2apic(vcpu))
 		return 0;
-	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE || (vm_direct(vcpu->vm) && to != mode)) {
-		if (IS_ENABLED(CONFIG_DUMPS) && (vm_direct(vcpu->vm) || (value & ~(PAGE_SIZE - 1)) != GUEST_LAPIC_BASE))
+	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE ||
+	    (vm_direct(vcpu->vm) && to != mode)) {
+		if (IS_ENABLED(CONFIG_DUMPS) &&
+		    (vm_direct(vcpu->vm) || (value & ~(PAGE_SIZE - 1)) != GUEST_LAPIC_BASE))
 			tell_move(vcpu, value);
 		return -EFAULT;
 	}
-	if (to == APIC_BASE_EXTD || (from == 0 && to == mode) || (from == mode && to == APIC_BASE_EN))
+	if (to == APIC_BASE_EXTD || (from == 0 && to == mode) ||
+	    (from == mode && to == APIC_BASE_EN))
 		return -EFAULT;
 	if (to == 0)
 		lapic_reset(vcpu);
@@ -253,9 +259,12 @@ static int lapic_create(struct vm *vm, void **)
 	}
 	err = vm_register_mmio(vm, gpa(GUEST_LAPIC_BASE), GUEST_LAPIC_SIZE, &lapic_mmio_ops, NULL);
 	/* What is used most is registered, and found, first. */
-	err = err || direct ? err : vm_register_msr(vm, MSR_TSC_DEADLINE, MSR_TSC_DEADLINE, &lapic_deadline_ops, NULL);
+	err = err || direct ? err
+			    : vm_register_msr(vm, MSR_TSC_DEADLINE, MSR_TSC_DEADLINE,
+					      &lapic_deadline_ops, NULL);
 	err = err ? err : vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, &base_msr_ops, NULL);
-	err = err ? err : vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, &lapic_x2apic_ops, NULL);
+	err = err ? err
+		  : vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, &lapic_x2apic_ops, NULL);
 	if (err)
 		goto fail;
 	vm->intc = &lapic_intc_ops;
@@ -273,7 +282,8 @@ static void lapic_vcpu_stop(struct vcpu *vcpu, void *)
 }
 
 static const struct vdev lapic_vdev = {
-	.create = lapic_create, .destroy = lapic_destroy,
+	.create = lapic_create,
+	.destroy = lapic_destroy,
 	.vcpu_start = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? lapic_direct_start : NULL,
 	.vcpu_stop = lapic_vcpu_stop,
 	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? lapic_timer_pause : NULL,

@@ -17,13 +17,32 @@
 
 /* Register numbers: MMIO offset / 16, and x2APIC MSR - 0x800 (tables 11-1 and 11-6). */
 enum lapic_reg {
-	LAPIC_ID = 0x02, LAPIC_VERSION = 0x03, LAPIC_TPR = 0x08, LAPIC_APR = 0x09, LAPIC_PPR = 0x0a,
-	LAPIC_EOI = 0x0b, LAPIC_RRD = 0x0c, LAPIC_LDR = 0x0d, LAPIC_DFR = 0x0e, LAPIC_SVR = 0x0f,
-	LAPIC_ISR = 0x10, LAPIC_TMR = 0x18, LAPIC_IRR = 0x20, LAPIC_ESR = 0x28,
-	LAPIC_ICR = 0x30, LAPIC_ICR_HIGH = 0x31,
-	LAPIC_LVT_TIMER = 0x32, LAPIC_LVT_THERMAL = 0x33, LAPIC_LVT_PERF = 0x34,
-	LAPIC_LVT_LINT0 = 0x35, LAPIC_LVT_LINT1 = 0x36, LAPIC_LVT_ERROR = 0x37,
-	LAPIC_TIMER_INITIAL = 0x38, LAPIC_TIMER_CURRENT = 0x39, LAPIC_TIMER_DIVIDE = 0x3e, LAPIC_SELF_IPI = 0x3f,
+	LAPIC_ID = 0x02,
+	LAPIC_VERSION = 0x03,
+	LAPIC_TPR = 0x08,
+	LAPIC_APR = 0x09,
+	LAPIC_PPR = 0x0a,
+	LAPIC_EOI = 0x0b,
+	LAPIC_RRD = 0x0c,
+	LAPIC_LDR = 0x0d,
+	LAPIC_DFR = 0x0e,
+	LAPIC_SVR = 0x0f,
+	LAPIC_ISR = 0x10,
+	LAPIC_TMR = 0x18,
+	LAPIC_IRR = 0x20,
+	LAPIC_ESR = 0x28,
+	LAPIC_ICR = 0x30,
+	LAPIC_ICR_HIGH = 0x31,
+	LAPIC_LVT_TIMER = 0x32,
+	LAPIC_LVT_THERMAL = 0x33,
+	LAPIC_LVT_PERF = 0x34,
+	LAPIC_LVT_LINT0 = 0x35,
+	LAPIC_LVT_LINT1 = 0x36,
+	LAPIC_LVT_ERROR = 0x37,
+	LAPIC_TIMER_INITIAL = 0x38,
+	LAPIC_TIMER_CURRENT = 0x39,
+	LAPIC_TIMER_DIVIDE = 0x3e,
+	LAPIC_SELF_IPI = 0x3f,
 };
 #define LAPIC_LVT_COUNT 6
 /* Version 14H; six LVT entries; no directed EOI (SDM vol. 3, 11.4.8). */
@@ -41,7 +60,13 @@ enum lapic_reg {
 
 /* Delivery modes of ICR, LVT, RTE and MSI. */
 enum apic_delivery {
-	APIC_FIXED = 0, APIC_LOWEST = 1, APIC_SMI = 2, APIC_NMI = 4, APIC_INIT = 5, APIC_SIPI = 6, APIC_EXTINT = 7,
+	APIC_FIXED = 0,
+	APIC_LOWEST = 1,
+	APIC_SMI = 2,
+	APIC_NMI = 4,
+	APIC_INIT = 5,
+	APIC_SIPI = 6,
+	APIC_EXTINT = 7,
 };
 
 enum apic_shorthand { APIC_DEST_FIELD = 0, APIC_SELF = 1, APIC_ALL = 2, APIC_ALL_BUT_SELF = 3 };
@@ -94,7 +119,8 @@ static inline bool lapic_enabled(const struct lapic *l)
 
 static inline bool lapic_x2apic(const struct lapic *l)
 {
-	return (l->vcpu->apic_base & (APIC_BASE_EN | APIC_BASE_EXTD)) == (APIC_BASE_EN | APIC_BASE_EXTD);
+	return (l->vcpu->apic_base & (APIC_BASE_EN | APIC_BASE_EXTD)) ==
+	       (APIC_BASE_EN | APIC_BASE_EXTD);
 }
 
 /* lapic.c */
@@ -165,13 +191,9 @@ const struct vcpu *lapic_msi_vcpu(struct vm *vm, u64 address, u32 data);
 void ioapic_eoi(struct vm *vm, u8 vector);
 void ioapic_line(struct vm *vm, unsigned gsi, bool level);
 #else
-static inline void ioapic_eoi(struct vm *, u8)
-{
-}
+static inline void ioapic_eoi(struct vm *, u8) { }
 
-static inline void ioapic_line(struct vm *, unsigned, bool)
-{
-}
+static inline void ioapic_line(struct vm *, unsigned, bool) { }
 #endif
 
 #endif

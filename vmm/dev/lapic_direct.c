@@ -72,8 +72,10 @@ int lapic_direct_check(const struct vm *vm)
 	while (host_cpu_info(all))
 		all++;
 	if (vm->nr_vcpus < all) {
-		vm_refuse(vm, ipi, "ipi = direct: it has %u of the node's %u CPUs, and could send to all: use filtered",
-			  vm->nr_vcpus, all);
+		vm_refuse(
+			vm, ipi,
+			"ipi = direct: it has %u of the node's %u CPUs, and could send to all: use filtered",
+			vm->nr_vcpus, all);
 		return -EINVAL;
 	}
 	vm_note(vm, "ipi: direct");
@@ -130,7 +132,8 @@ void lapic_direct_init(struct vcpu *vcpu)
 	if (!vm_direct(vm))
 		return;
 	close_icr(vcpu);
-	for (unsigned i = 0; __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST) && i < vm->nr_vcpus; i++) {
+	for (unsigned i = 0; __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST) && i < vm->nr_vcpus;
+	     i++) {
 		u64 since = host_tsc();
 
 		while (vm->vcpus[i] != vcpu && vcpu_call(vm->vcpus[i], close_icr) == -EBUSY &&
@@ -147,9 +150,12 @@ void lapic_direct_init(struct vcpu *vcpu)
 
 int lapic_direct_write(struct vcpu *vcpu, u32 reg, u64 value)
 {
-	if (reg == LAPIC_ICR && vcpu->vm->config->ipi_direct && (value >> 8 & 7) == APIC_FIXED && !vcpu->lapic->icr_open)
+	if (reg == LAPIC_ICR && vcpu->vm->config->ipi_direct && (value >> 8 & 7) == APIC_FIXED &&
+	    !vcpu->lapic->icr_open)
 		open_icr(vcpu);
-	return reg == LAPIC_SVR ? host_apic_svr(value) : reg == LAPIC_LVT_TIMER ? host_wrmsr(X2(reg), value) : 0;
+	return reg == LAPIC_SVR         ? host_apic_svr(value)
+	       : reg == LAPIC_LVT_TIMER ? host_wrmsr(X2(reg), value)
+					: 0;
 }
 
 /*
@@ -193,7 +199,8 @@ static void wait_for_silence(struct vm *vm)
 	u64 since = host_tsc(), patience = host_tsc_khz() * 1000 * VM_ANSWER_SECONDS;
 	u32 before = 0, open;
 
-	while ((open = __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST)) && !__atomic_load_n(&vm->still_sends, __ATOMIC_ACQUIRE)) {
+	while ((open = __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST)) &&
+	       !__atomic_load_n(&vm->still_sends, __ATOMIC_ACQUIRE)) {
 		host_interrupt_window();
 		/* Each says its last words first, on a slow line. */
 		if (open != before)
@@ -201,8 +208,10 @@ static void wait_for_silence(struct vm *vm)
 		before = open;
 		if (IS_ENABLED(CONFIG_LOST_CPUS) && host_tsc() - since > patience &&
 		    !__atomic_exchange_n(&vm->still_sends, true, __ATOMIC_ACQ_REL))
-			vm_tell(vm, "%u CPUs do not answer and could still send interrupts: none of the VM's takes any more, or is "
-				"used, until the node restarts", open);
+			vm_tell(vm,
+				"%u CPUs do not answer and could still send interrupts: none of the VM's takes any more, or is "
+				"used, until the node restarts",
+				open);
 	}
 }
 

@@ -17,12 +17,9 @@ static bool match_logical_xapic(const struct lapic *l, u8 dest)
 	u8 ldr = l->ldr >> 24;
 
 	switch (l->dfr >> 28) {
-	case 0xf:
-		return ldr & dest;
-	case 0x0:
-		return (dest >> 4 == 0xf || dest >> 4 == ldr >> 4) && (ldr & dest & 0xf);
-	default:
-		return false;
+	case 0xf: return ldr & dest;
+	case 0x0: return (dest >> 4 == 0xf || dest >> 4 == ldr >> 4) && (ldr & dest & 0xf);
+	default: return false;
 	}
 }
 
@@ -36,7 +33,8 @@ bool lapic_match(const struct lapic *l, const struct apic_msg *msg)
 {
 	u32 id = l->vcpu->apic_id;
 
-	if (msg->dest == (msg->wide ? X2APIC_BROADCAST : XAPIC_BROADCAST) && (!msg->logical || msg->wide))
+	if (msg->dest == (msg->wide ? X2APIC_BROADCAST : XAPIC_BROADCAST) &&
+	    (!msg->logical || msg->wide))
 		return true;
 	if (!msg->logical)
 		return id == msg->dest;
@@ -48,14 +46,10 @@ bool lapic_match(const struct lapic *l, const struct apic_msg *msg)
 static bool matches(const struct lapic *l, const struct lapic *src, const struct apic_msg *msg)
 {
 	switch (msg->shorthand) {
-	case APIC_SELF:
-		return l == src;
-	case APIC_ALL:
-		return true;
-	case APIC_ALL_BUT_SELF:
-		return l != src;
-	default:
-		return lapic_match(l, msg);
+	case APIC_SELF: return l == src;
+	case APIC_ALL: return true;
+	case APIC_ALL_BUT_SELF: return l != src;
+	default: return lapic_match(l, msg);
 	}
 }
 
@@ -79,17 +73,10 @@ static bool take_message(struct lapic *l, const struct apic_msg *msg)
 		}
 		lapic_set_irr(l, msg->vector, msg->level);
 		return true;
-	case APIC_NMI:
-		lapic_nmi(l);
-		return true;
-	case APIC_INIT:
-		vcpu_init_ipi(l->vcpu);
-		return true;
-	case APIC_SIPI:
-		vcpu_sipi(l->vcpu, msg->vector);
-		return true;
-	default:
-		return false;
+	case APIC_NMI: lapic_nmi(l); return true;
+	case APIC_INIT: vcpu_init_ipi(l->vcpu); return true;
+	case APIC_SIPI: vcpu_sipi(l->vcpu, msg->vector); return true;
+	default: return false;
 	}
 }
 
@@ -115,13 +102,18 @@ void lapic_send_icr(struct lapic *l, u64 icr)
 {
 	bool wide = lapic_x2apic(l);
 	struct apic_msg msg = {
-		.dest = (u32)(wide ? icr >> 32 : icr >> 56), .wide = wide, .logical = icr & BIT(11),
+		.dest = (u32)(wide ? icr >> 32 : icr >> 56),
+		.wide = wide,
+		.logical = icr & BIT(11),
 		/* IPIs are edge-triggered but for the INIT de-assert, which does nothing */
 		.level = false,
-		.vector = (u8)icr, .delivery = icr >> 8 & 7, .shorthand = icr >> 18 & 3,
+		.vector = (u8)icr,
+		.delivery = icr >> 8 & 7,
+		.shorthand = icr >> 18 & 3,
 	};
 
-	if ((msg.delivery == APIC_FIXED || msg.delivery == APIC_LOWEST) && msg.vector < LAPIC_FIRST_VECTOR) {
+	if ((msg.delivery == APIC_FIXED || msg.delivery == APIC_LOWEST) &&
+	    msg.vector < LAPIC_FIRST_VECTOR) {
 		lapic_error(l, LAPIC_ESR_SEND_ILLEGAL);
 		return;
 	}
@@ -136,7 +128,9 @@ void lapic_send_icr(struct lapic *l, u64 icr)
 
 void lapic_self_ipi(struct lapic *l, u8 vector)
 {
-	const struct apic_msg msg = { .vector = vector, .delivery = APIC_FIXED, .shorthand = APIC_SELF };
+	const struct apic_msg msg = { .vector = vector,
+				      .delivery = APIC_FIXED,
+				      .shorthand = APIC_SELF };
 
 	if (vector < LAPIC_FIRST_VECTOR)
 		lapic_error(l, LAPIC_ESR_SEND_ILLEGAL);
@@ -153,8 +147,11 @@ static struct apic_msg decode_msi(const struct vm *vm, u64 address, u32 data)
 {
 	/* Linux uses logical mode without the redirection hint, so the mode bit counts either way. */
 	return (struct apic_msg){
-		.dest = lapic_destination(vm, address >> 12 & 0xff, address >> 5 & 0x7f), .logical = address & BIT(2),
-		.level = data & BIT(15), .vector = (u8)data, .delivery = data >> 8 & 7,
+		.dest = lapic_destination(vm, address >> 12 & 0xff, address >> 5 & 0x7f),
+		.logical = address & BIT(2),
+		.level = data & BIT(15),
+		.vector = (u8)data,
+		.delivery = data >> 8 & 7,
 	};
 }
 

@@ -14,12 +14,9 @@
 
 /* Writable bits of each LVT entry (figure 11-8). */
 static const u32 lvt_mask[LAPIC_LVT_COUNT] = {
-	[LAPIC_LVT(LAPIC_LVT_TIMER)] = 0x700ff,
-	[LAPIC_LVT(LAPIC_LVT_THERMAL)] = 0x107ff,
-	[LAPIC_LVT(LAPIC_LVT_PERF)] = 0x107ff,
-	[LAPIC_LVT(LAPIC_LVT_LINT0)] = 0x1a7ff,
-	[LAPIC_LVT(LAPIC_LVT_LINT1)] = 0x1a7ff,
-	[LAPIC_LVT(LAPIC_LVT_ERROR)] = 0x100ff,
+	[LAPIC_LVT(LAPIC_LVT_TIMER)] = 0x700ff, [LAPIC_LVT(LAPIC_LVT_THERMAL)] = 0x107ff,
+	[LAPIC_LVT(LAPIC_LVT_PERF)] = 0x107ff,  [LAPIC_LVT(LAPIC_LVT_LINT0)] = 0x1a7ff,
+	[LAPIC_LVT(LAPIC_LVT_LINT1)] = 0x1a7ff, [LAPIC_LVT(LAPIC_LVT_ERROR)] = 0x100ff,
 };
 
 /*
@@ -27,13 +24,20 @@ static const u32 lvt_mask[LAPIC_LVT_COUNT] = {
  * as the image has no jump tables (thunks.asm).
  */
 #define AT(field) (u8)(offsetof(struct lapic, field) / 4)
-#define SIX_AT(field) AT(field), AT(field) + 1, AT(field) + 2, AT(field) + 3, AT(field) + 4, AT(field) + 5
+#define SIX_AT(field) \
+	AT(field), AT(field) + 1, AT(field) + 2, AT(field) + 3, AT(field) + 4, AT(field) + 5
 #define EIGHT_AT(field) SIX_AT(field), AT(field) + 6, AT(field) + 7
 static const u8 stored[] = {
-	[LAPIC_VERSION] = AT(version), [LAPIC_TPR] = AT(tpr), [LAPIC_SVR] = AT(svr),
-	[LAPIC_ISR] = EIGHT_AT(isr), [LAPIC_TMR] = EIGHT_AT(tmr), [LAPIC_IRR] = EIGHT_AT(irr),
-	[LAPIC_ESR] = AT(esr), [LAPIC_LVT_TIMER] = SIX_AT(lvt),
-	[LAPIC_TIMER_INITIAL] = AT(initial_count), [LAPIC_TIMER_DIVIDE] = AT(divide),
+	[LAPIC_VERSION] = AT(version),
+	[LAPIC_TPR] = AT(tpr),
+	[LAPIC_SVR] = AT(svr),
+	[LAPIC_ISR] = EIGHT_AT(isr),
+	[LAPIC_TMR] = EIGHT_AT(tmr),
+	[LAPIC_IRR] = EIGHT_AT(irr),
+	[LAPIC_ESR] = AT(esr),
+	[LAPIC_LVT_TIMER] = SIX_AT(lvt),
+	[LAPIC_TIMER_INITIAL] = AT(initial_count),
+	[LAPIC_TIMER_DIVIDE] = AT(divide),
 };
 
 static u32 read_ldr(const struct lapic *l)
@@ -47,17 +51,10 @@ static u32 read_ldr(const struct lapic *l)
 static bool read_computed(const struct lapic *l, u32 reg, u32 *value)
 {
 	switch (reg) {
-	case LAPIC_PPR:
-		*value = lapic_ppr(l);
-		break;
-	case LAPIC_LDR:
-		*value = read_ldr(l);
-		break;
-	case LAPIC_TIMER_CURRENT:
-		*value = lapic_timer_current(l);
-		break;
-	default:
-		return false;
+	case LAPIC_PPR: *value = lapic_ppr(l); break;
+	case LAPIC_LDR: *value = read_ldr(l); break;
+	case LAPIC_TIMER_CURRENT: *value = lapic_timer_current(l); break;
+	default: return false;
 	}
 	return true;
 }
@@ -98,30 +95,17 @@ static void write_svr(struct lapic *l, u32 value)
 static bool write_common(struct lapic *l, u32 reg, u32 value)
 {
 	switch (reg) {
-	case LAPIC_TPR:
-		l->tpr = value & 0xff;
-		break;
-	case LAPIC_EOI:
-		lapic_eoi(l);
-		break;
-	case LAPIC_SVR:
-		write_svr(l, value);
-		break;
+	case LAPIC_TPR: l->tpr = value & 0xff; break;
+	case LAPIC_EOI: lapic_eoi(l); break;
+	case LAPIC_SVR: write_svr(l, value); break;
 	case LAPIC_ESR:
 		/* A write shows what came since the last one (11.5.3). */
 		l->esr = __atomic_exchange_n(&l->esr_pending, 0, __ATOMIC_ACQ_REL);
 		break;
-	case LAPIC_LVT_TIMER ... LAPIC_LVT_ERROR:
-		write_lvt(l, reg, value);
-		break;
-	case LAPIC_TIMER_INITIAL:
-		lapic_timer_set_initial(l, value);
-		break;
-	case LAPIC_TIMER_DIVIDE:
-		lapic_timer_set_divide(l, value & 0xb);
-		break;
-	default:
-		return false;
+	case LAPIC_LVT_TIMER ... LAPIC_LVT_ERROR: write_lvt(l, reg, value); break;
+	case LAPIC_TIMER_INITIAL: lapic_timer_set_initial(l, value); break;
+	case LAPIC_TIMER_DIVIDE: lapic_timer_set_divide(l, value & 0xb); break;
+	default: return false;
 	}
 	return true;
 }
@@ -145,18 +129,13 @@ static u64 mmio_read(void *, struct vcpu *vcpu, u64 offset, unsigned)
 	if (read_common(l, offset / 16, &value))
 		return value;
 	switch (offset / 16) {
-	case LAPIC_ID:
-		return vcpu->apic_id << 24;
+	case LAPIC_ID: return vcpu->apic_id << 24;
 	case LAPIC_APR:
 	case LAPIC_RRD:
-	case LAPIC_EOI:
-		return 0;
-	case LAPIC_DFR:
-		return l->dfr;
-	case LAPIC_ICR:
-		return (u32)l->icr;
-	case LAPIC_ICR_HIGH:
-		return l->icr >> 32;
+	case LAPIC_EOI: return 0;
+	case LAPIC_DFR: return l->dfr;
+	case LAPIC_ICR: return (u32)l->icr;
+	case LAPIC_ICR_HIGH: return l->icr >> 32;
 	}
 	lapic_error(l, LAPIC_ESR_ILLEGAL_REGISTER);
 	return 0;
@@ -171,10 +150,8 @@ static bool xapic_read_only(u64 reg)
 	case LAPIC_PPR:
 	case LAPIC_RRD:
 	case LAPIC_ISR ... LAPIC_IRR + 7:
-	case LAPIC_TIMER_CURRENT:
-		return true;
-	default:
-		return false;
+	case LAPIC_TIMER_CURRENT: return true;
+	default: return false;
 	}
 }
 
@@ -186,19 +163,13 @@ static void mmio_write(void *, struct vcpu *vcpu, u64 offset, unsigned, u64 valu
 	if (!in_xapic(vcpu) || offset % 16)
 		return;
 	switch (offset / 16) {
-	case LAPIC_LDR:
-		l->ldr = value & 0xff000000;
-		return;
-	case LAPIC_DFR:
-		l->dfr = value | LAPIC_DFR_ONES;
-		return;
+	case LAPIC_LDR: l->ldr = value & 0xff000000; return;
+	case LAPIC_DFR: l->dfr = value | LAPIC_DFR_ONES; return;
 	case LAPIC_ICR:
 		l->icr = (l->icr & 0xff00000000000000ull) | (value & LAPIC_ICR_LOW_MASK);
 		lapic_send_icr(l, l->icr);
 		return;
-	case LAPIC_ICR_HIGH:
-		l->icr = (u64)(value & 0xff000000) << 32 | (u32)l->icr;
-		return;
+	case LAPIC_ICR_HIGH: l->icr = (u64)(value & 0xff000000) << 32 | (u32)l->icr; return;
 	}
 	if (!write_common(l, offset / 16, value) && !xapic_read_only(offset / 16))
 		lapic_error(l, LAPIC_ESR_ILLEGAL_REGISTER);
@@ -214,12 +185,8 @@ static int x2apic_read(void *, struct vcpu *vcpu, u32 msr, u64 *value)
 	if (!lapic_x2apic(l))
 		return -EFAULT;
 	switch (reg) {
-	case LAPIC_ID:
-		*value = vcpu->apic_id;
-		return 0;
-	case LAPIC_ICR:
-		*value = l->icr;
-		return 0;
+	case LAPIC_ID: *value = vcpu->apic_id; return 0;
+	case LAPIC_ICR: *value = l->icr; return 0;
 	}
 	if (!read_common(l, reg, &low))
 		return -EFAULT;
@@ -231,16 +198,10 @@ static int x2apic_read(void *, struct vcpu *vcpu, u32 msr, u64 *value)
 static int x2apic_writable(u32 reg, u64 *mask)
 {
 	switch (reg) {
-	case LAPIC_TPR:
-		*mask = 0xff;
-		return 0;
+	case LAPIC_TPR: *mask = 0xff; return 0;
 	case LAPIC_EOI:
-	case LAPIC_ESR:
-		*mask = 0;
-		return 0;
-	case LAPIC_SVR:
-		*mask = 0x3ff;
-		return 0;
+	case LAPIC_ESR: *mask = 0; return 0;
+	case LAPIC_SVR: *mask = 0x3ff; return 0;
 	case LAPIC_ICR:
 		/* 12 was delivery status: ignored */
 		*mask = 0xffffffff00000000ull | LAPIC_ICR_LOW_MASK | BIT(12);
@@ -250,17 +211,10 @@ static int x2apic_writable(u32 reg, u64 *mask)
 		if (reg == LAPIC_LVT_LINT0 || reg == LAPIC_LVT_LINT1)
 			*mask |= BIT(14); /* read-only remote IRR */
 		return 0;
-	case LAPIC_TIMER_INITIAL:
-		*mask = 0xffffffff;
-		return 0;
-	case LAPIC_TIMER_DIVIDE:
-		*mask = 0xb;
-		return 0;
-	case LAPIC_SELF_IPI:
-		*mask = 0xff;
-		return 0;
-	default:
-		return -EFAULT;
+	case LAPIC_TIMER_INITIAL: *mask = 0xffffffff; return 0;
+	case LAPIC_TIMER_DIVIDE: *mask = 0xb; return 0;
+	case LAPIC_SELF_IPI: *mask = 0xff; return 0;
+	default: return -EFAULT;
 	}
 }
 
@@ -279,12 +233,8 @@ static int x2apic_write(void *, struct vcpu *vcpu, u32 msr, u64 value)
 		l->icr = value & (0xffffffff00000000ull | LAPIC_ICR_LOW_MASK);
 		lapic_send_icr(l, l->icr);
 		break;
-	case LAPIC_SELF_IPI:
-		lapic_self_ipi(l, (u8)value);
-		break;
-	default:
-		write_common(l, reg, (u32)value);
-		break;
+	case LAPIC_SELF_IPI: lapic_self_ipi(l, (u8)value); break;
+	default: write_common(l, reg, (u32)value); break;
 	}
 	return 0;
 }

@@ -67,12 +67,8 @@ static void timer_fired(struct host_timer *timer)
 		host_timer_arm(timer, l->timer_start + l->timer_period);
 		break;
 	}
-	case TIMER_ONE_SHOT:
-		l->timer_period = 0;
-		break;
-	default:
-		l->deadline = 0;
-		break;
+	case TIMER_ONE_SHOT: l->timer_period = 0; break;
+	default: l->deadline = 0; break;
 	}
 	lapic_lvt_deliver(l, LAPIC_LVT_TIMER);
 }
@@ -159,7 +155,8 @@ void lapic_timer_pause(struct vcpu *vcpu, void *, bool paused)
 	l->timer_start += stood;
 	/* A deadline beyond the end of time stays there. */
 	if (l->timer_frozen)
-		host_timer_arm(&l->timer, l->timer.deadline + MIN(stood, ~0ull - l->timer.deadline));
+		host_timer_arm(&l->timer,
+			       l->timer.deadline + MIN(stood, ~0ull - l->timer.deadline));
 }
 
 static int deadline_read(void *, struct vcpu *vcpu, u32, u64 *value)

@@ -49,7 +49,9 @@ static void rst_cnt_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 		vm_end(vcpu->vm, VM_END_RESET_CF9);
 }
 
-static const struct pio_ops rst_cnt_ops = { .sizes = 1, .read = rst_cnt_read, .write = rst_cnt_write };
+static const struct pio_ops rst_cnt_ops = { .sizes = 1,
+					    .read = rst_cnt_read,
+					    .write = rst_cnt_write };
 
 static int legacy_create(struct vm *vm, void **)
 {

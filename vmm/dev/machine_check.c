@@ -67,10 +67,13 @@ static int mce_read(void *, struct vcpu *vcpu, u32 msr, u64 *value)
 static int mce_write(void *, struct vcpu *vcpu, u32 msr, u64 value)
 {
 	u64 *reg = reg_of(vcpu, msr);
-	u64 may = msr == MSR_MC0_CTL + CTL ? ~0ull : msr == MSR_MCG_EXT_CTL ? MCG_EXT_CTL_LMCE :
-		  msr == MSR_MCG_STATUS ? vcpu->mce.mcg_status : 0;
+	u64 may = msr == MSR_MC0_CTL + CTL ? ~0ull
+		  : msr == MSR_MCG_EXT_CTL ? MCG_EXT_CTL_LMCE
+		  : msr == MSR_MCG_STATUS  ? vcpu->mce.mcg_status
+					   : 0;
 
-	if (!is_there(vcpu, msr) || msr == MSR_MCG_CAP || msr == MSR_FEATURE_CONTROL || value & ~may)
+	if (!is_there(vcpu, msr) || msr == MSR_MCG_CAP || msr == MSR_FEATURE_CONTROL ||
+	    value & ~may)
 		return -EFAULT;
 	if (reg)
 		*reg = value;
@@ -89,16 +92,20 @@ static bool mce_tell(struct vcpu *vcpu, u64 page)
 	    !gpa_map_of_host(&vm_parts(vcpu->vm)->map, page & ~(PAGE_SIZE - 1), &at))
 		return false;
 	/* Where it is not for one CPU, Intel's are told to all of them, which wait for each other. */
-	if (!(hvm->get(vcpu, HVM_CR4) & CR4_MCE) || m->mcg_status & MCG_STATUS_MCIP || (intel && !one && vcpu->vm->nr_vcpus > 1))
+	if (!(hvm->get(vcpu, HVM_CR4) & CR4_MCE) || m->mcg_status & MCG_STATUS_MCIP ||
+	    (intel && !one && vcpu->vm->nr_vcpus > 1))
 		return false;
-	m->status = MCI_STATUS_VAL | MCI_STATUS_UC | MCI_STATUS_EN | MCI_STATUS_ADDRV | ERROR_DATA_READ |
-		    (intel ? MCI_STATUS_MISCV | MCI_STATUS_S | MCI_STATUS_AR : 0);
+	m->status = MCI_STATUS_VAL | MCI_STATUS_UC | MCI_STATUS_EN | MCI_STATUS_ADDRV |
+		    ERROR_DATA_READ | (intel ? MCI_STATUS_MISCV | MCI_STATUS_S | MCI_STATUS_AR : 0);
 	m->address = at;
-	m->mcg_status = (page & (MCG_STATUS_RIPV | MCG_STATUS_EIPV)) | MCG_STATUS_MCIP | (one ? MCG_STATUS_LMCE : 0);
+	m->mcg_status = (page & (MCG_STATUS_RIPV | MCG_STATUS_EIPV)) | MCG_STATUS_MCIP |
+			(one ? MCG_STATUS_LMCE : 0);
 	vcpu->mce_due = true;
 	vcpu_look(vcpu);
 	if (vm_tells_lost(vcpu->vm, page & ~(PAGE_SIZE - 1)))
-		vm_tell(vcpu->vm, "vcpu%u: has used memory that the machine has lost, at GPA %#lx: told by #MC", vcpu->id, at);
+		vm_tell(vcpu->vm,
+			"vcpu%u: has used memory that the machine has lost, at GPA %#lx: told by #MC",
+			vcpu->id, at);
 	return true;
 }
 
@@ -118,8 +125,10 @@ VCPU_LOOK(due_look);
 static int mce_create(struct vm *vm, void **)
 {
 	static const u32 msrs[][2] = {
-		{ MSR_FEATURE_CONTROL, MSR_FEATURE_CONTROL }, { MSR_MCG_CAP, MSR_MCG_STATUS },
-		{ MSR_MC0_CTL, MSR_MC0_CTL + MISC }, { MSR_MCG_EXT_CTL, MSR_MCG_EXT_CTL },
+		{ MSR_FEATURE_CONTROL, MSR_FEATURE_CONTROL },
+		{ MSR_MCG_CAP, MSR_MCG_STATUS },
+		{ MSR_MC0_CTL, MSR_MC0_CTL + MISC },
+		{ MSR_MCG_EXT_CTL, MSR_MCG_EXT_CTL },
 	};
 	int err = 0;
 

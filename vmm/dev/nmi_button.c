@@ -41,9 +41,7 @@ static u32 status_read(void *, struct vcpu *, u16, unsigned)
 	return 0xff & ~NMI_STATUS_CAUSES;
 }
 
-static void status_write(void *, struct vcpu *, u16, unsigned, u32)
-{
-}
+static void status_write(void *, struct vcpu *, u16, unsigned, u32) { }
 
 static const struct pio_ops status_ops = { .sizes = 1, .read = status_read, .write = status_write };
 
@@ -53,5 +51,6 @@ static int nmi_button_create(struct vm *vm, void **)
 }
 
 static const struct vdev_calls nmi_button_calls = { .press = nmi_button_press };
-static const struct vdev nmi_button_vdev = { .create = nmi_button_create, .calls = &nmi_button_calls };
+static const struct vdev nmi_button_vdev = { .create = nmi_button_create,
+					     .calls = &nmi_button_calls };
 VDEV(nmi_button_vdev);

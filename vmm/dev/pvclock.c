@@ -48,7 +48,9 @@ static int publish(struct vcpu *vcpu, u64 addr, const struct pvclock_time *new)
 static int write_time(struct pvclock *p, struct vcpu *vcpu, u64 addr)
 {
 	bool stable = host_tsc_stable();
-	struct pvclock_time t = { .mul = p->mul, .shift = p->shift, .flags = stable ? PVCLOCK_TSC_STABLE : 0 };
+	struct pvclock_time t = { .mul = p->mul,
+				  .shift = p->shift,
+				  .flags = stable ? PVCLOCK_TSC_STABLE : 0 };
 	u64 now;
 
 	if (!stable) {
@@ -136,14 +138,16 @@ static void pvclock_vcpu_pause(struct vcpu *vcpu, void *, bool paused)
 	u64 addr = vcpu->kvm_system_time & ~PVCLOCK_ENABLE;
 	struct pvclock_time t;
 
-	if (paused || !(vcpu->kvm_system_time & PVCLOCK_ENABLE) || guest_read(vcpu->vm, gpa(addr), &t, sizeof(t)))
+	if (paused || !(vcpu->kvm_system_time & PVCLOCK_ENABLE) ||
+	    guest_read(vcpu->vm, gpa(addr), &t, sizeof(t)))
 		return;
 	t.flags |= PVCLOCK_GUEST_STOPPED;
 	(void)publish(vcpu, addr, &t);
 }
 
 static const struct vdev pvclock_vdev = {
-	.create = pvclock_create, .vcpu_start = pvclock_vcpu_start,
+	.create = pvclock_create,
+	.vcpu_start = pvclock_vcpu_start,
 	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? pvclock_vcpu_pause : NULL,
 };
 VDEV(pvclock_vdev);

@@ -13,7 +13,6 @@
 #define EVENT_PANICKED BIT(0)
 #define EVENT_CRASH_KERNEL BIT(1) /* it has panicked, and starts its crash kernel (kdump) */
 
-
 /* A guest may write as often as it likes, the log has one line. Atomic. */
 SLOT_OWN(bool, panic_told);
 
@@ -28,11 +27,14 @@ static void pvpanic_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 
 	if (value & EVENT_PANICKED)
 		vm_end(vm, VM_END_PANICKED);
-	else if (value & EVENT_CRASH_KERNEL && !__atomic_exchange_n(&panic_told[vm->id], true, __ATOMIC_RELAXED))
+	else if (value & EVENT_CRASH_KERNEL &&
+		 !__atomic_exchange_n(&panic_told[vm->id], true, __ATOMIC_RELAXED))
 		vm_log(vm, "its kernel has panicked, and starts its crash kernel");
 }
 
-static const struct pio_ops pvpanic_ops = { .sizes = 1, .read = pvpanic_read, .write = pvpanic_write };
+static const struct pio_ops pvpanic_ops = { .sizes = 1,
+					    .read = pvpanic_read,
+					    .write = pvpanic_write };
 
 static int pvpanic_create(struct vm *vm, void **)
 {

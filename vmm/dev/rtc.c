@@ -41,12 +41,14 @@ static u64 time_now(const struct rtc *r)
 
 static bool stands_still(const struct rtc *r)
 {
-	return r->reg[CMOS_STATUS_B] & STATUS_B_SET || (r->reg[CMOS_STATUS_A] & STATUS_A_DIVIDER) != DIVIDER_RUNS;
+	return r->reg[CMOS_STATUS_B] & STATUS_B_SET ||
+	       (r->reg[CMOS_STATUS_A] & STATUS_A_DIVIDER) != DIVIDER_RUNS;
 }
 
 static bool is_time(u8 reg)
 {
-	return reg == GUEST_RTC_CENTURY || (reg < CMOS_STATUS_A && (reg >= CMOS_WEEKDAY || !(reg & 1)));
+	return reg == GUEST_RTC_CENTURY ||
+	       (reg < CMOS_STATUS_A && (reg >= CMOS_WEEKDAY || !(reg & 1)));
 }
 
 static u8 encode(const struct rtc *r, u64 value)
@@ -63,7 +65,8 @@ static void put_time(struct rtc *r, u64 seconds)
 
 	r->reg[CMOS_SECOND] = encode(r, seconds % 60);
 	r->reg[CMOS_MINUTE] = encode(r, seconds / 60 % 60);
-	r->reg[CMOS_HOUR] = encode(r, half ? (hour + 11) % 12 + 1 : hour) | (half && hour >= 12 ? HOUR_PM : 0);
+	r->reg[CMOS_HOUR] =
+		encode(r, half ? (hour + 11) % 12 + 1 : hour) | (half && hour >= 12 ? HOUR_PM : 0);
 	r->reg[CMOS_WEEKDAY] = encode(r, (days + 4) % 7 + 1); /* Sunday is 1 */
 	r->reg[CMOS_DAY] = encode(r, date.day);
 	r->reg[CMOS_MONTH] = encode(r, date.month);
@@ -76,7 +79,8 @@ static void set_time(struct rtc *r, u64 fraction)
 {
 	const u8 *reg = r->reg;
 	const struct rtc_registers date = {
-		reg[CMOS_SECOND], reg[CMOS_MINUTE], reg[CMOS_HOUR], reg[CMOS_DAY], reg[CMOS_MONTH], reg[CMOS_YEAR],
+		reg[CMOS_SECOND],       reg[CMOS_MINUTE],   reg[CMOS_HOUR],
+		reg[CMOS_DAY],          reg[CMOS_MONTH],    reg[CMOS_YEAR],
 		reg[GUEST_RTC_CENTURY], reg[CMOS_STATUS_B], true,
 	};
 	u64 seconds;

@@ -80,8 +80,8 @@ static u8 modem_lines(const struct uart *u)
 {
 	if (!(u->mcr & MCR_LOOP))
 		return MSR_CTS | MSR_DSR | MSR_DCD;
-	return (u->mcr & MCR_RTS ? MSR_CTS : 0) | (u->mcr & MCR_DTR ? MSR_DSR : 0) | (u->mcr & MCR_OUT1 ? MSR_RI : 0) |
-	       (u->mcr & MCR_OUT2 ? MSR_DCD : 0);
+	return (u->mcr & MCR_RTS ? MSR_CTS : 0) | (u->mcr & MCR_DTR ? MSR_DSR : 0) |
+	       (u->mcr & MCR_OUT1 ? MSR_RI : 0) | (u->mcr & MCR_OUT2 ? MSR_DCD : 0);
 }
 
 /* Highest pending interrupt by the priorities of table III. */
@@ -182,7 +182,8 @@ static u8 read_lsr(struct uart *u)
 
 	/* A guest that polls need not wait for tx_room(). */
 	tx_flush(u);
-	value = (u->rx.count ? LSR_DR : 0) | (u->rx.overrun ? LSR_OE : 0) | (u->tx_count ? 0 : LSR_THRE | LSR_TEMT) |
+	value = (u->rx.count ? LSR_DR : 0) | (u->rx.overrun ? LSR_OE : 0) |
+		(u->tx_count ? 0 : LSR_THRE | LSR_TEMT) |
 		(rx_break_next(&u->rx) ? LSR_BI | LSR_FE : 0);
 	if (u->fcr & FCR_ENABLE && rx_break_in(&u->rx, FIFO_SIZE))
 		value |= LSR_FIFO_ERROR;
@@ -195,27 +196,21 @@ static u8 read_reg(struct uart *u, u16 reg)
 	u8 value;
 
 	switch (reg) {
-	case UART_DATA:
-		return u->lcr & LCR_DLAB ? u->dll : rx_pop(&u->rx);
-	case UART_IER:
-		return u->lcr & LCR_DLAB ? u->dlm : u->ier;
+	case UART_DATA: return u->lcr & LCR_DLAB ? u->dll : rx_pop(&u->rx);
+	case UART_IER: return u->lcr & LCR_DLAB ? u->dlm : u->ier;
 	case UART_IIR_FCR:
 		value = interrupt_id(u);
 		if (value == IIR_THRE)
 			u->thre_pending = false;
 		return value | (u->fcr & FCR_ENABLE ? IIR_FIFOS : 0);
-	case UART_LCR:
-		return u->lcr;
-	case UART_MCR:
-		return u->mcr;
-	case UART_LSR:
-		return read_lsr(u);
+	case UART_LCR: return u->lcr;
+	case UART_MCR: return u->mcr;
+	case UART_LSR: return read_lsr(u);
 	case UART_MSR:
 		value = modem_lines(u) | u->modem_deltas;
 		u->modem_deltas = 0;
 		return value;
-	default:
-		return u->scr;
+	default: return u->scr;
 	}
 }
 
@@ -238,18 +233,10 @@ static void write_reg(struct uart *u, u16 reg, u8 value)
 			u->thre_pending = true;
 		u->ier = value & 0xf;
 		break;
-	case UART_IIR_FCR:
-		write_fcr(u, value);
-		break;
-	case UART_LCR:
-		u->lcr = value;
-		break;
-	case UART_MCR:
-		write_mcr(u, value);
-		break;
-	case UART_SCR:
-		u->scr = value;
-		break;
+	case UART_IIR_FCR: write_fcr(u, value); break;
+	case UART_LCR: u->lcr = value; break;
+	case UART_MCR: write_mcr(u, value); break;
+	case UART_SCR: u->scr = value; break;
 	}
 }
 
@@ -373,7 +360,9 @@ static void uart_vcpu_stop(struct vcpu *vcpu, void *instance)
 }
 
 static const struct vdev uart_vdev = {
-	.create = uart_create, .destroy = uart_destroy, .vcpu_start = uart_vcpu_start,
+	.create = uart_create,
+	.destroy = uart_destroy,
+	.vcpu_start = uart_vcpu_start,
 	.vcpu_stop = uart_vcpu_stop,
 };
 VDEV(uart_vdev);

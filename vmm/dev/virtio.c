@@ -22,7 +22,7 @@
 
 #define AREA 0x1000u /* of each structure in the BAR */
 enum { AREA_COMMON, AREA_DEVICE, AREA_NOTIFY };
-#define ISR 0x800u  /* in AREA_COMMON */
+#define ISR 0x800u /* in AREA_COMMON */
 #define NOTIFY_STEP 4u
 #define QUEUE_SIZE_DEFAULT 128
 
@@ -45,15 +45,19 @@ struct common {
 	u16 queue_notify_data;
 	u16 queue_reset;
 };
-static_assert(offsetof(struct common, queue_area) == 0x20 && sizeof(struct common) == 0x3c, "virtio 1.2, 4.1.4.3");
+static_assert(offsetof(struct common, queue_area) == 0x20 && sizeof(struct common) == 0x3c,
+	      "virtio 1.2, 4.1.4.3");
 
 /* 4.1.4: the type of the structure in the first dword, with the capability's length; offset; length. */
 #define CAP(type, length) ((length) * 4 << 16 | (u32)(type) << 24)
 static const struct pci_virtual_cap caps[] = {
-	{ PCI_CAP_VENDOR, 4, false, { CAP(1, 4), 0, AREA_COMMON * AREA, sizeof(struct common) } },
-	{ PCI_CAP_VENDOR, 5, false, { CAP(2, 5), 0, AREA_NOTIFY * AREA, VIRTIO_QUEUES * NOTIFY_STEP, NOTIFY_STEP } },
+	{ PCI_CAP_VENDOR, 4, false, { CAP(1, 4), 0, AREA_COMMON *AREA, sizeof(struct common) } },
+	{ PCI_CAP_VENDOR,
+	  5,
+	  false,
+	  { CAP(2, 5), 0, AREA_NOTIFY *AREA, VIRTIO_QUEUES *NOTIFY_STEP, NOTIFY_STEP } },
 	{ PCI_CAP_VENDOR, 4, false, { CAP(3, 4), 0, ISR, 1 } },
-	{ PCI_CAP_VENDOR, 4, false, { CAP(4, 4), 0, AREA_DEVICE * AREA, AREA } },
+	{ PCI_CAP_VENDOR, 4, false, { CAP(4, 4), 0, AREA_DEVICE *AREA, AREA } },
 	{ PCI_CAP_VENDOR, 5, true, { CAP(5, 5) } },
 	{ 0 },
 };
@@ -85,7 +89,9 @@ static void broken(struct virtio *v)
 	if (v->status & STATUS_NEEDS_RESET)
 		return;
 	v->status |= STATUS_NEEDS_RESET;
-	vm_log(v->pci.vm, "virtio device %u: its driver broke a queue: it stands still until it is reset", v->pci.index);
+	vm_log(v->pci.vm,
+	       "virtio device %u: its driver broke a queue: it stands still until it is reset",
+	       v->pci.index);
 	v->isr |= 2;
 	if (v->status & STATUS_DRIVER_OK && v->config_vector != VIRTIO_NO_VECTOR)
 		pci_virtual_interrupt(&v->pci, v->config_vector);
@@ -93,7 +99,8 @@ static void broken(struct virtio *v)
 
 bool virtio_runs(const struct virtio *v, unsigned queue)
 {
-	return v->status & STATUS_DRIVER_OK && queue < v->nr_queues && v->queue[queue].enabled && pci_virtual_is_master(&v->pci);
+	return v->status & STATUS_DRIVER_OK && queue < v->nr_queues && v->queue[queue].enabled &&
+	       pci_virtual_is_master(&v->pci);
 }
 
 bool virtio_others_may(const struct virtio *v, unsigned queue)
@@ -103,7 +110,8 @@ bool virtio_others_may(const struct virtio *v, unsigned queue)
 
 bool virtio_next(struct virtio *v, unsigned queue)
 {
-	int got = v->status & STATUS_NEEDS_RESET ? 0 : virtq_next(&v->queue[queue], memory, &v->chain);
+	int got = v->status & STATUS_NEEDS_RESET ? 0
+						 : virtq_next(&v->queue[queue], memory, &v->chain);
 
 	if (got < 0)
 		broken(v);
@@ -125,12 +133,14 @@ static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write)
 {
 	const struct virtq_chain *c = &v->chain;
 
-	for (unsigned i = write ? c->readable : 0; size && i < (write ? c->count : c->readable); i++) {
+	for (unsigned i = write ? c->readable : 0; size && i < (write ? c->count : c->readable);
+	     i++) {
 		const struct virtq_buffer *b = &c->buffer[i];
 		u64 n = at < b->len ? MIN(b->len - at, size) : 0;
 		gpa_t from = gpa(b->addr + at);
 
-		if (n && (write ? guest_write(v->pci.vm, from, buf, n) : guest_read(v->pci.vm, from, buf, n)))
+		if (n && (write ? guest_write(v->pci.vm, from, buf, n)
+				: guest_read(v->pci.vm, from, buf, n)))
 			return false;
 		at -= MIN(at, (u64)b->len);
 		buf += n;
@@ -158,7 +168,8 @@ static bool find(const struct virtq_chain *c, struct virtio_place *place, unsign
 }
 
 /* No piece of RAM ends within a page. */
-bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, struct virtio_place *place, u64 size)
+bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, struct virtio_place *place,
+		 u64 size)
 {
 	struct virtio_place to = { v->chain.readable, at };
 
@@ -168,7 +179,8 @@ bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, struct virtio_pl
 		int err;
 		u64 n;
 
-		if (!find(&from->chain, place, from->chain.readable) || !find(&v->chain, &to, v->chain.count))
+		if (!find(&from->chain, place, from->chain.readable) ||
+		    !find(&v->chain, &to, v->chain.count))
 			return false;
 		in = &from->chain.buffer[place->buffer];
 		out = &v->chain.buffer[to.buffer];
@@ -198,7 +210,9 @@ static void reset(struct virtio *v)
 	v->accepted = 0;
 	v->again = 0;
 	for (unsigned i = 0; i < VIRTIO_QUEUES; i++)
-		v->queue[i] = (struct virtq){ .size = v->queue_size, .vector = VIRTIO_NO_VECTOR, .longest = v->longest };
+		v->queue[i] = (struct virtq){ .size = v->queue_size,
+					      .vector = VIRTIO_NO_VECTOR,
+					      .longest = v->longest };
 	if (v->reset)
 		v->reset(v);
 }
@@ -212,7 +226,8 @@ static void write_status(struct virtio *v, u8 value)
 	/* 2.1.1: nothing but a reset clears a bit. A driver that could take FEATURES_OK back would change features under way. */
 	value &= STATUS_DRIVERS & (u8)~v->status;
 	/* 3.1.1: it does not take what was not offered, nor a driver of old. */
-	if (value & STATUS_FEATURES_OK && (v->accepted & ~v->features || !(v->accepted & FEATURE_VERSION_1)))
+	if (value & STATUS_FEATURES_OK &&
+	    (v->accepted & ~v->features || !(v->accepted & FEATURE_VERSION_1)))
 		value &= (u8)~STATUS_FEATURES_OK;
 	v->status |= value;
 }
@@ -240,9 +255,13 @@ static u32 half(u64 features, u32 select)
 static u32 read_common(const struct virtio *v, u32 offset, unsigned size)
 {
 	struct common c = {
-		.device_feature_select = v->feature_select[0], .device_feature = half(v->features, v->feature_select[0]),
-		.driver_feature_select = v->feature_select[1], .driver_feature = half(v->accepted, v->feature_select[1]),
-		.config_vector = v->config_vector, .num_queues = (u16)v->nr_queues, .device_status = v->status,
+		.device_feature_select = v->feature_select[0],
+		.device_feature = half(v->features, v->feature_select[0]),
+		.driver_feature_select = v->feature_select[1],
+		.driver_feature = half(v->accepted, v->feature_select[1]),
+		.config_vector = v->config_vector,
+		.num_queues = (u16)v->nr_queues,
+		.device_status = v->status,
 		.queue_select = v->selected,
 	};
 	u32 value = 0;
@@ -273,12 +292,14 @@ static void write_queue(struct virtio *v, u32 offset, u32 value)
 		q->vector = vector(value);
 	else if (q->enabled)
 		return;
-	else if (offset == offsetof(struct common, queue_size) && value && value <= v->queue_size && !(value & (value - 1)))
+	else if (offset == offsetof(struct common, queue_size) && value && value <= v->queue_size &&
+		 !(value & (value - 1)))
 		q->size = (u16)value;
 	else if (offset == offsetof(struct common, queue_enable) && value == 1)
 		enable(v, q);
 	else if (offset - offsetof(struct common, queue_area) < sizeof(q->area))
-		memcpy((u8 *)q->area + (offset - offsetof(struct common, queue_area)), &value, sizeof(value));
+		memcpy((u8 *)q->area + (offset - offsetof(struct common, queue_area)), &value,
+		       sizeof(value));
 }
 
 static void write_common(struct virtio *v, u32 offset, unsigned size, u32 value)
@@ -304,27 +325,17 @@ static void write_common(struct virtio *v, u32 offset, unsigned size, u32 value)
 	if (offset >= ARRAY_SIZE(sizes) || sizes[offset] != size)
 		return;
 	switch (offset) {
-	case offsetof(struct common, device_feature_select):
-		v->feature_select[0] = value;
-		break;
-	case offsetof(struct common, driver_feature_select):
-		v->feature_select[1] = value;
-		break;
+	case offsetof(struct common, device_feature_select): v->feature_select[0] = value; break;
+	case offsetof(struct common, driver_feature_select): v->feature_select[1] = value; break;
 	case offsetof(struct common, driver_feature):
 		if (select < 2 && !(v->status & STATUS_FEATURES_OK))
-			v->accepted = (v->accepted & ~(0xffffffffull << select * 32)) | (u64)value << select * 32;
+			v->accepted = (v->accepted & ~(0xffffffffull << select * 32)) |
+				      (u64)value << select * 32;
 		break;
-	case offsetof(struct common, config_vector):
-		v->config_vector = vector(value);
-		break;
-	case offsetof(struct common, device_status):
-		write_status(v, (u8)value);
-		break;
-	case offsetof(struct common, queue_select):
-		v->selected = (u16)value;
-		break;
-	default:
-		write_queue(v, offset, value);
+	case offsetof(struct common, config_vector): v->config_vector = vector(value); break;
+	case offsetof(struct common, device_status): write_status(v, (u8)value); break;
+	case offsetof(struct common, queue_select): v->selected = (u16)value; break;
+	default: write_queue(v, offset, value);
 	}
 }
 
@@ -363,7 +374,8 @@ static u32 bar_read(struct pci_virtual *f, u32 offset, unsigned size)
 	u32 in_area = offset % AREA, value = 0;
 
 	if (offset / AREA == AREA_DEVICE && in_area < v->config_size)
-		memcpy(&value, (const u8 *)v->config + in_area, MIN(size, v->config_size - in_area));
+		memcpy(&value, (const u8 *)v->config + in_area,
+		       MIN(size, v->config_size - in_area));
 	if (offset == ISR) {
 		value = v->isr;
 		v->isr = 0;
@@ -371,7 +383,8 @@ static u32 bar_read(struct pci_virtual *f, u32 offset, unsigned size)
 	return offset < sizeof(struct common) ? read_common(v, offset, size) : value;
 }
 
-static void bar_write(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size, u32 value)
+static void bar_write(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size,
+		      u32 value)
 {
 	struct virtio *v = container_of(f, struct virtio, pci);
 

@@ -16,11 +16,11 @@ struct virtio {
 	unsigned type;
 	unsigned nr_queues;
 	unsigned config_size;
-	u16 queue_size;        /* entries at most; 0: 128 */
+	u16 queue_size; /* entries at most; 0: 128 */
 	/* chain, in buffers, of which a device has all that it is; 0: any. See struct virtq_chain */
 	u16 longest;
-	const void *config;    /* device configuration, which the driver reads */
-	u64 features;          /* beside those of the transport */
+	const void *config; /* device configuration, which the driver reads */
+	u64 features; /* beside those of the transport */
 	/*
 	 * Works on a queue that is enabled, for the driver has notified; does a bounded amount. The lock is held. True: there is
 	 * more of it. It gives back by virtq_done() and ends with virtio_interrupt().
@@ -70,7 +70,8 @@ struct virtio_place {
 	unsigned buffer;
 	u64 at; /* in it, or behind */
 };
-bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, struct virtio_place *place, u64 size);
+bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, struct virtio_place *place,
+		 u64 size);
 /* Bytes of the chain that the device reads, or writes. */
 u64 virtio_bytes(const struct virtio *v, bool writable);
 

@@ -22,7 +22,12 @@
 #define ID_SIZE 20u
 
 /* 5.2.3, 5.2.6 */
-enum { FEATURE_SIZE_MAX = BIT(1), FEATURE_SEG_MAX = BIT(2), FEATURE_READ_ONLY = BIT(5), FEATURE_FLUSH = BIT(9) };
+enum {
+	FEATURE_SIZE_MAX = BIT(1),
+	FEATURE_SEG_MAX = BIT(2),
+	FEATURE_READ_ONLY = BIT(5),
+	FEATURE_FLUSH = BIT(9)
+};
 enum { REQUEST_IN = 0, REQUEST_OUT = 1, REQUEST_FLUSH = 4, REQUEST_GET_ID = 8 };
 enum { STATUS_OK, STATUS_ERROR, STATUS_UNSUPPORTED };
 
@@ -47,7 +52,10 @@ struct disk {
 	const u8 *module; /* NULL: scratch */
 	/* bytes; behind the last of a module, up to a whole sector, stand zeros */
 	u64 size;
-	struct { u64 requests; u64 bytes; } read, written; /* that went well */
+	struct {
+		u64 requests;
+		u64 bytes;
+	} read, written; /* that went well */
 	u64 errors;
 	unsigned nr_extents;
 	struct host_extent extent[SCRATCH_EXTENTS];
@@ -105,7 +113,8 @@ static u8 transfer(struct disk *d, const struct request *r, u64 size, bool in)
 {
 	u64 capacity = d->config.capacity;
 
-	if (size > WORK_MAX || size % SECTOR || r->sector > capacity || size / SECTOR > capacity - r->sector || (!in && d->module))
+	if (size > WORK_MAX || size % SECTOR || r->sector > capacity ||
+	    size / SECTOR > capacity - r->sector || (!in && d->module))
 		return STATUS_ERROR;
 	return copy(d, r->sector * SECTOR, size, in);
 }
@@ -115,7 +124,8 @@ static u8 get_id(struct disk *d, u64 room)
 	char id[ID_SIZE] = "";
 
 	memcpy(id, d->name, MIN(strlen(d->name), sizeof(id)));
-	return room >= sizeof(id) && virtio_write(&d->virtio, 0, id, sizeof(id)) ? STATUS_OK : STATUS_ERROR;
+	return room >= sizeof(id) && virtio_write(&d->virtio, 0, id, sizeof(id)) ? STATUS_OK
+										 : STATUS_ERROR;
 }
 
 static void count(struct disk *d, u32 type, u64 size, u8 status)
@@ -229,14 +239,17 @@ static int create_disk(struct vm *vm, struct disk *d, const struct vm_config_dis
 		d->module = vm_find_module(c->name)->data;
 		d->size = vm_find_module(c->name)->size;
 	} else if (take_memory(vm, d, c->scratch)) {
-		vm_tell(vm, "%s:%u: disk = scratch:%luM: so much memory is not free beside the VM's own", vm->config->file, c->line,
-			c->scratch >> 20);
+		vm_tell(vm,
+			"%s:%u: disk = scratch:%luM: so much memory is not free beside the VM's own",
+			vm->config->file, c->line, c->scratch >> 20);
 		return -ENOMEM;
 	}
-	d->config = (struct config){ ALIGN_UP(d->size, (u64)SECTOR) / SECTOR, WORK_MAX / SEGMENTS, SEGMENTS };
+	d->config = (struct config){ ALIGN_UP(d->size, (u64)SECTOR) / SECTOR, WORK_MAX / SEGMENTS,
+				     SEGMENTS };
 	v->type = TYPE_BLOCK;
 	v->nr_queues = 1;
-	v->features = FEATURE_SIZE_MAX | FEATURE_SEG_MAX | (d->module ? FEATURE_READ_ONLY : FEATURE_FLUSH);
+	v->features = FEATURE_SIZE_MAX | FEATURE_SEG_MAX |
+		      (d->module ? FEATURE_READ_ONLY : FEATURE_FLUSH);
 	v->config = &d->config;
 	v->config_size = sizeof(d->config);
 	v->run = run;
@@ -277,12 +290,17 @@ static void blk_counts(const struct vm *vm, void *instance, void (*say)(const ch
 	for (unsigned i = 0; i < vm->config->nr_disks; i++) {
 		const struct disk *d = &all->disk[i];
 
-		snprintf(text, sizeof(text), "disk=%u\treads=%lu\tread_bytes=%lu\twrites=%lu\twritten_bytes=%lu\terrors=%lu", i,
-			 d->read.requests, d->read.bytes, d->written.requests, d->written.bytes, d->errors);
+		snprintf(
+			text, sizeof(text),
+			"disk=%u\treads=%lu\tread_bytes=%lu\twrites=%lu\twritten_bytes=%lu\terrors=%lu",
+			i, d->read.requests, d->read.bytes, d->written.requests, d->written.bytes,
+			d->errors);
 		say(text);
 	}
 }
 
 static const struct vdev_calls blk_calls = { .counts = blk_counts };
-static const struct vdev blk_vdev = { .create = blk_create, .destroy = blk_destroy, .calls = &blk_calls };
+static const struct vdev blk_vdev = { .create = blk_create,
+				      .destroy = blk_destroy,
+				      .calls = &blk_calls };
 VDEV(blk_vdev);

@@ -91,7 +91,8 @@ static bool take_output(struct console *c)
 	u64 done = 0;
 
 	/* One without output costs something, too. */
-	for (; done < WORK_MAX && virtio_next(v, QUEUE_OUTPUT); done += MAX(virtio_bytes(v, false), (u64)512)) {
+	for (; done < WORK_MAX && virtio_next(v, QUEUE_OUTPUT);
+	     done += MAX(virtio_bytes(v, false), (u64)512)) {
 		if (!put(c)) {
 			flush(c);
 			if (!put(c)) {
@@ -127,8 +128,11 @@ static void give_input(struct console *c)
 	struct ring *r = &c->input;
 
 	/* Linux takes one buffer at an interrupt: the next one follows when that has been offered again (drivers/tty/hvc). */
-	for (unsigned chains = 0; r->count && chains < CHAINS && !(c->given && virtq_watch(&v->queue[QUEUE_INPUT]) == c->offered) &&
-	     virtio_next(v, QUEUE_INPUT); chains++) {
+	for (unsigned chains = 0;
+	     r->count && chains < CHAINS &&
+	     !(c->given && virtq_watch(&v->queue[QUEUE_INPUT]) == c->offered) &&
+	     virtio_next(v, QUEUE_INPUT);
+	     chains++) {
 		u64 room = virtio_bytes(v, true);
 		u32 n = (u32)MIN(room, (u64)MIN(r->count, (u32)INPUT - r->head));
 
@@ -251,7 +255,10 @@ static void console_vcpu_pause(struct vcpu *vcpu, void *instance, bool paused)
 }
 
 static const struct vdev console_vdev = {
-	.create = console_create, .destroy = console_destroy, .vcpu_start = console_vcpu_start,
-	.vcpu_stop = console_vcpu_stop, .vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? console_vcpu_pause : NULL,
+	.create = console_create,
+	.destroy = console_destroy,
+	.vcpu_start = console_vcpu_start,
+	.vcpu_stop = console_vcpu_stop,
+	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? console_vcpu_pause : NULL,
 };
 VDEV(console_vdev);

@@ -26,12 +26,30 @@ enum { QUEUE_CONTROL_IN = 2, QUEUE_CONTROL_OUT = 3 };
 static_assert(QUEUE_OUT(COMMANDER_PORTS - 1) < VIRTIO_QUEUES, "each port has its queues");
 
 /* 5.3.6.2 */
-enum { DEVICE_READY, PORT_ADD, PORT_REMOVE, PORT_READY, CONSOLE_PORT, RESIZE, PORT_OPEN, PORT_NAME };
-struct control_message { u32 port; u16 event; u16 value; };
+enum {
+	DEVICE_READY,
+	PORT_ADD,
+	PORT_REMOVE,
+	PORT_READY,
+	CONSOLE_PORT,
+	RESIZE,
+	PORT_OPEN,
+	PORT_NAME
+};
+struct control_message {
+	u32 port;
+	u16 event;
+	u16 value;
+};
 static_assert(sizeof(struct control_message) == 8, "virtio 1.2, 5.3.6.2");
 
 /* 5.3.4 */
-struct config { u16 cols; u16 rows; u32 ports; u32 emergency; };
+struct config {
+	u16 cols;
+	u16 rows;
+	u32 ports;
+	u32 emergency;
+};
 
 struct port {
 	u32 owed;         /* events that the guest shall hear of: a bit for each */
@@ -60,7 +78,10 @@ static void tell_guest(struct control *c)
 	for (unsigned i = 0; i < COMMANDER_PORTS; i++)
 		while (c->port[i].owed && virtio_next(v, QUEUE_CONTROL_IN)) {
 			unsigned event = (unsigned)__builtin_ctz(c->port[i].owed);
-			struct { struct control_message head; char name[16]; } m = { { i, (u16)event, 1 }, "" };
+			struct {
+				struct control_message head;
+				char name[16];
+			} m = { { i, (u16)event, 1 }, "" };
 			u32 n = sizeof(m.head);
 
 			if (event == PORT_NAME)
@@ -122,7 +143,8 @@ static bool give(struct control *c, unsigned i)
 	struct port *p = &c->port[i];
 	unsigned chains = 0;
 
-	for (; p->sent < p->answer.size && chains < CHAINS && virtio_next(v, QUEUE_IN(i)); chains++) {
+	for (; p->sent < p->answer.size && chains < CHAINS && virtio_next(v, QUEUE_IN(i));
+	     chains++) {
 		u32 n = (u32)MIN(virtio_bytes(v, true), (u64)(p->answer.size - p->sent));
 
 		/* Where it cannot be written it is lost. */
@@ -132,7 +154,8 @@ static bool give(struct control *c, unsigned i)
 		if (p->sent == p->answer.size && p->late) {
 			struct commander_message *m = (struct commander_message *)p->answer.data;
 
-			*m = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, EBUSY, p->late_tag, 0 };
+			*m = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, EBUSY,
+							 p->late_tag, 0 };
 			p->answer.size = sizeof(*m);
 			p->sent = 0;
 			p->late = false;
@@ -158,7 +181,8 @@ static bool take(struct control *c, unsigned i)
 	virtq_done(&v->queue[QUEUE_OUT(i)], v->chain.head, 0);
 	if (p->sent < p->answer.size) {
 		p->late = true;
-		memcpy(&p->late_tag, c->request + offsetof(struct commander_message, tag), sizeof(p->late_tag));
+		memcpy(&p->late_tag, c->request + offsetof(struct commander_message, tag),
+		       sizeof(p->late_tag));
 		return true;
 	}
 	p->sent = 0;

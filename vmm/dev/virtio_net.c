@@ -35,11 +35,13 @@ static struct lan *segments;
 
 #define SEGMENT_PAGES (unsigned)(ALIGN_UP(sizeof(struct lan), PAGE_SIZE) / PAGE_SIZE)
 
-#define BRIDGE_PAGES (unsigned)(ALIGN_UP(NET_LEARNED * sizeof(struct net_learned), PAGE_SIZE) / PAGE_SIZE)
+#define BRIDGE_PAGES \
+	(unsigned)(ALIGN_UP(NET_LEARNED * sizeof(struct net_learned), PAGE_SIZE) / PAGE_SIZE)
 
 static unsigned ports_pages(unsigned count)
 {
-	return (unsigned)(ALIGN_UP(sizeof(struct ports) + count * sizeof(struct port), PAGE_SIZE) / PAGE_SIZE);
+	return (unsigned)(ALIGN_UP(sizeof(struct ports) + count * sizeof(struct port), PAGE_SIZE) /
+			  PAGE_SIZE);
 }
 
 /* ---- segments --------------------------------------------------------------------------- */
@@ -94,8 +96,8 @@ static unsigned control_queue(const struct virtio *v)
 
 static u8 obey(struct port *p, const struct command *c, u64 size)
 {
-	if (!(p->virtio.accepted & NET_MQ) || size != sizeof(*c) || c->class != CLASS_MQ || c->command != MQ_PAIRS_SET ||
-	    !c->pairs || c->pairs > p->config.max_pairs)
+	if (!(p->virtio.accepted & NET_MQ) || size != sizeof(*c) || c->class != CLASS_MQ ||
+	    c->command != MQ_PAIRS_SET || !c->pairs || c->pairs > p->config.max_pairs)
 		return ACK_ERROR;
 	p->pairs = c->pairs;
 	return ACK_OK;
@@ -156,8 +158,8 @@ static int join(struct vm *vm, struct port *p)
 	spin_unlock(&s->lock);
 	if (!err)
 		return 0;
-	vm_tell(vm, "%s:%u: net = %s: it has %u interfaces already", vm->config->file, vm->config->net[p->number].line,
-		s->name, NET_PORTS);
+	vm_tell(vm, "%s:%u: net = %s: it has %u interfaces already", vm->config->file,
+		vm->config->net[p->number].line, s->name, NET_PORTS);
 	put_segment(s);
 	p->segment = NULL;
 	return err;
@@ -193,8 +195,8 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	if (p->config.max_pairs > 1)
 		v->features |= NET_MQ;
 	if (!c->plain)
-		v->features |= NET_CSUM | NET_GUEST_CSUM | NET_GUEST_TSO4 | NET_GUEST_TSO6 | NET_GUEST_ECN | NET_HOST_TSO4 |
-			       NET_HOST_TSO6 | NET_HOST_ECN;
+		v->features |= NET_CSUM | NET_GUEST_CSUM | NET_GUEST_TSO4 | NET_GUEST_TSO6 |
+			       NET_GUEST_ECN | NET_HOST_TSO4 | NET_HOST_TSO6 | NET_HOST_ECN;
 	v->config = &p->config;
 	v->config_size = sizeof(p->config);
 	v->run = run;
@@ -203,8 +205,9 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	err = virtio_add(vm, v, CLASS_ETHERNET);
 	err = err ? err : join(vm, p);
 	if (!err)
-		vm_note(vm, "net%u: %s, " VM_MAC "%s%s%s", number, c->segment, VM_MAC_BYTES(p->net.mac),
-			c->bridge ? ", bridge" : "", c->isolated ? ", isolated" : "", c->mirror ? ", mirror" : "");
+		vm_note(vm, "net%u: %s, " VM_MAC "%s%s%s", number, c->segment,
+			VM_MAC_BYTES(p->net.mac), c->bridge ? ", bridge" : "",
+			c->isolated ? ", isolated" : "", c->mirror ? ", mirror" : "");
 	return err;
 }
 
@@ -245,8 +248,10 @@ static void net_destroy(struct vm *vm, void *instance)
 
 static void say(struct vm *vm, const struct port *p)
 {
-	vm_tell(vm, "net%u: sent=%lu large=%lu bytes=%lu received=%lu large=%lu bytes=%lu dropped=%lu bad=%lu", p->number,
-		p->sent.frames, p->sent.large, p->sent.bytes, p->got.frames, p->got.large, p->got.bytes, p->full, p->bad);
+	vm_tell(vm,
+		"net%u: sent=%lu large=%lu bytes=%lu received=%lu large=%lu bytes=%lu dropped=%lu bad=%lu",
+		p->number, p->sent.frames, p->sent.large, p->sent.bytes, p->got.frames,
+		p->got.large, p->got.bytes, p->full, p->bad);
 }
 
 /* With the first vCPU that leaves nobody interrupts the VM any more: its local APICs are about to be the hypervisor's. */
@@ -273,15 +278,21 @@ static void net_counts(const struct vm *vm, void *instance, void (*say_one)(cons
 	for (unsigned i = 0; i < all->count; i++) {
 		const struct port *p = &all->port[i];
 
-		snprintf(text, sizeof(text), "net=%u\tsegment=%s\tsent=%lu\tsent_bytes=%lu\treceived=%lu\treceived_bytes=%lu\t"
-			 "dropped=%lu\tbad=%lu", i, vm->config->net[i].segment, p->sent.frames, p->sent.bytes, p->got.frames,
-			 p->got.bytes, p->full, p->bad);
+		snprintf(
+			text, sizeof(text),
+			"net=%u\tsegment=%s\tsent=%lu\tsent_bytes=%lu\treceived=%lu\treceived_bytes=%lu\t"
+			"dropped=%lu\tbad=%lu",
+			i, vm->config->net[i].segment, p->sent.frames, p->sent.bytes, p->got.frames,
+			p->got.bytes, p->full, p->bad);
 		say_one(text);
 	}
 }
 
 static const struct vdev_calls net_calls = { .counts = net_counts };
 static const struct vdev net_vdev = {
-	.create = net_create, .destroy = net_destroy, .vcpu_stop = net_vcpu_stop, .calls = &net_calls,
+	.create = net_create,
+	.destroy = net_destroy,
+	.vcpu_stop = net_vcpu_stop,
+	.calls = &net_calls,
 };
 VDEV(net_vdev);

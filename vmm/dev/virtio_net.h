@@ -15,9 +15,20 @@
 
 /* 5.1.3 */
 enum {
-	NET_CSUM = BIT(0), NET_GUEST_CSUM = BIT(1), NET_F_MTU = BIT(3), NET_F_MAC = BIT(5), NET_GUEST_TSO4 = BIT(7),
-	NET_GUEST_TSO6 = BIT(8), NET_GUEST_ECN = BIT(9), NET_HOST_TSO4 = BIT(11), NET_HOST_TSO6 = BIT(12), NET_HOST_ECN = BIT(13),
-	NET_MRG_RXBUF = BIT(15), NET_STATUS = BIT(16), NET_CTRL_VQ = BIT(17), NET_MQ = BIT(22),
+	NET_CSUM = BIT(0),
+	NET_GUEST_CSUM = BIT(1),
+	NET_F_MTU = BIT(3),
+	NET_F_MAC = BIT(5),
+	NET_GUEST_TSO4 = BIT(7),
+	NET_GUEST_TSO6 = BIT(8),
+	NET_GUEST_ECN = BIT(9),
+	NET_HOST_TSO4 = BIT(11),
+	NET_HOST_TSO6 = BIT(12),
+	NET_HOST_ECN = BIT(13),
+	NET_MRG_RXBUF = BIT(15),
+	NET_STATUS = BIT(16),
+	NET_CTRL_VQ = BIT(17),
+	NET_MQ = BIT(22),
 };
 
 /* 5.1.4, as far as the features go. */
@@ -33,13 +44,13 @@ struct net_config {
  * whose drivers may reset them at any time, and two that send to each other do not wait for each other.
  */
 struct lan {
-	struct lan *next;         /* guarded by the list's lock */
-	unsigned members;         /* likewise */
+	struct lan *next; /* guarded by the list's lock */
+	unsigned members; /* likewise */
 	char name[VM_SEGMENT_MAX + 1];
-	struct spinlock lock;     /* guards all below, and the ports */
+	struct spinlock lock; /* guards all below, and the ports */
 	struct net_segment net;
-	u64 touched;              /* ports, by index, that have got frames and no interrupt yet */
-	u8 frame[NET_FRAME_MAX];  /* one that is worked on */
+	u64 touched; /* ports, by index, that have got frames and no interrupt yet */
+	u8 frame[NET_FRAME_MAX]; /* one that is worked on */
 };
 
 /* Frames and bytes; large: of these frames, those that were handed over uncut. */
@@ -53,16 +64,16 @@ struct port {
 	struct virtio virtio;
 	struct net_port net;
 	struct net_config config;
-	struct lan *segment;      /* NULL: not on it */
-	unsigned number;          /* of the VM's interfaces */
-	bool stopped;             /* a vCPU has left: no more interrupts */
-	u16 pairs;                /* that the driver uses */
+	struct lan *segment; /* NULL: not on it */
+	unsigned number; /* of the VM's interfaces */
+	bool stopped; /* a vCPU has left: no more interrupts */
+	u16 pairs; /* that the driver uses */
 	struct net_hand {
 		bool counted;
-		unsigned at;      /* how far it has come among the ports, */
-		u32 piece;        /* and to the next of them, if it is cut */
-	} hand[NET_PAIRS];        /* by pair: the frame in hand */
-	u8 pair_of[NET_FLOWS];    /* by which the driver has sent last, by net_flow() */
+		unsigned at; /* how far it has come among the ports, */
+		u32 piece; /* and to the next of them, if it is cut */
+	} hand[NET_PAIRS]; /* by pair: the frame in hand */
+	u8 pair_of[NET_FLOWS]; /* by which the driver has sent last, by net_flow() */
 	struct net_count sent;
 	struct net_count got;
 	/* no frames, or from another's address; frames that it had no room for, or was paused for */

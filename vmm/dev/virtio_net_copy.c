@@ -38,7 +38,7 @@ struct frame {
 	u32 head_size;
 
 	struct port *from;
-	const u8 *flat;      /* all of it; NULL: the head, and the rest in the sender's chain */
+	const u8 *flat; /* all of it; NULL: the head, and the rest in the sender's chain */
 	u8 head[NET_HEADERS_MAX];
 };
 
@@ -59,7 +59,8 @@ static bool begin(struct hold *h, u32 cost)
 /* ---- into a receiver's buffers ------------------------------------------------------------- */
 
 /* Bytes of the frame from `from` on, to byte `at` of the receiver's chain. *rest: how far it is behind the head. */
-static bool copy(struct virtio *v, u64 at, const struct frame *f, u32 from, u64 size, struct virtio_place *rest)
+static bool copy(struct virtio *v, u64 at, const struct frame *f, u32 from, u64 size,
+		 struct virtio_place *rest)
 {
 	u64 n = f->flat || from >= f->head_size ? 0 : MIN(size, (u64)f->head_size - from);
 
@@ -82,8 +83,8 @@ static void find_number(const struct virtq_chain *c, u64 out[2])
 }
 
 /* By one chain, or with mergeable buffers by several, which the driver sees at once. False: it does not fit, nothing is taken. */
-static bool put(struct port *to, unsigned queue, const struct net_header *header, const struct frame *f, u32 size,
-		struct hold *h)
+static bool put(struct port *to, unsigned queue, const struct net_header *header,
+		const struct frame *f, u32 size, struct hold *h)
 {
 	struct virtio *v = &to->virtio;
 	struct virtq *q = &v->queue[queue];
@@ -124,8 +125,8 @@ full:
 	return false;
 }
 
-static bool give(struct port *to, unsigned queue, const struct net_header *header, const struct frame *f, u32 size,
-		 struct hold *h)
+static bool give(struct port *to, unsigned queue, const struct net_header *header,
+		 const struct frame *f, u32 size, struct hold *h)
 {
 	if (!put(to, queue, header, f, size, h)) {
 		to->full++;
@@ -143,7 +144,8 @@ static bool give(struct port *to, unsigned queue, const struct net_header *heade
  * A large frame, cut: from the piece on that is next. Each is copied to where no guest can change it, behind judged headers.
  * False: the rest must wait. After one that does not fit the others are lost, too.
  */
-static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const struct frame *f, u32 *next, struct hold *h)
+static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const struct frame *f,
+			u32 *next, struct hold *h)
 {
 	static const struct net_header plain = { .num_buffers = 1 };
 	const struct frame piece = { .flat = s->frame };
@@ -155,11 +157,13 @@ static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const st
 		*next = i;
 		if (!begin(h, COST_FRAME + 2 * COST_COPY(data.size) + COST_SUM(data.size)))
 			return false;
-		if (!virtio_read(&f->from->virtio, sizeof(plain) + data.at, s->frame + f->large.headers, data.size)) {
+		if (!virtio_read(&f->from->virtio, sizeof(plain) + data.at,
+				 s->frame + f->large.headers, data.size)) {
 			f->from->bad++;
 			break;
 		}
-		if (!give(to, queue, &plain, &piece, net_segment(&f->large, f->head, f->size, i, s->frame), h)) {
+		if (!give(to, queue, &plain, &piece,
+			  net_segment(&f->large, f->head, f->size, i, s->frame), h)) {
 			to->full += n - i - 1;
 			break;
 		}
@@ -168,7 +172,8 @@ static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const st
 }
 
 /* The checksum filled in, in a copy that no guest can change. */
-static bool give_summed(struct lan *s, struct port *to, unsigned queue, const struct frame *f, struct hold *h)
+static bool give_summed(struct lan *s, struct port *to, unsigned queue, const struct frame *f,
+			struct hold *h)
 {
 	static const struct net_header plain = { .num_buffers = 1 };
 	const struct frame whole = { .flat = s->frame };
@@ -176,7 +181,8 @@ static bool give_summed(struct lan *s, struct port *to, unsigned queue, const st
 	if (!begin(h, COST_FRAME + 2 * COST_COPY(f->size) + COST_SUM(f->size)))
 		return false;
 	memcpy(s->frame, f->head, f->head_size);
-	if (virtio_read(&f->from->virtio, sizeof(plain) + f->head_size, s->frame + f->head_size, f->size - f->head_size)) {
+	if (virtio_read(&f->from->virtio, sizeof(plain) + f->head_size, s->frame + f->head_size,
+			f->size - f->head_size)) {
 		net_fill_checksum(&f->header, s->frame, f->size);
 		give(to, queue, &plain, &whole, f->size, h);
 	} else {
@@ -187,16 +193,20 @@ static bool give_summed(struct lan *s, struct port *to, unsigned queue, const st
 
 static bool takes_large(const struct port *p, u8 type)
 {
-	u64 wanted = NET_GUEST_CSUM | ((type & ~NET_GSO_ECN) == NET_GSO_TCPV6 ? NET_GUEST_TSO6 : NET_GUEST_TSO4);
+	u64 wanted = NET_GUEST_CSUM |
+		     ((type & ~NET_GSO_ECN) == NET_GSO_TCPV6 ? NET_GUEST_TSO6 : NET_GUEST_TSO4);
 
 	return has(p, wanted | (type & NET_GSO_ECN ? NET_GUEST_ECN : 0));
 }
 
 /* False: it, or the rest of it, must wait. */
-static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *piece, struct hold *h)
+static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *piece,
+		    struct hold *h)
 {
 	const struct net_header *header = &f->header;
-	unsigned pair = to->pairs > 1 ? to->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS] : 0, queue = 2 * pair;
+	unsigned pair = to->pairs > 1 ? to->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS]
+				      : 0,
+		 queue = 2 * pair;
 
 	/* Nobody is there: that is no frame lost. */
 	if (to->stopped || !virtio_runs(&to->virtio, queue))
@@ -208,8 +218,10 @@ static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *
 	if (!(s->touched & BIT(to->net.index)))
 		h->done += to->virtio.pci.vm->nr_vcpus * COST_VCPU;
 	s->touched |= BIT(to->net.index);
-	if (header->gso_type ? !takes_large(to, header->gso_type) : header->flags && !has(to, NET_GUEST_CSUM))
-		return header->gso_type ? give_pieces(s, to, queue, f, piece, h) : give_summed(s, to, queue, f, h);
+	if (header->gso_type ? !takes_large(to, header->gso_type)
+			     : header->flags && !has(to, NET_GUEST_CSUM))
+		return header->gso_type ? give_pieces(s, to, queue, f, piece, h)
+					: give_summed(s, to, queue, f, h);
 	if (!begin(h, COST_FRAME + COST_COPY(f->size)))
 		return false;
 	give(to, queue, header, f, f->size, h);
@@ -223,8 +235,10 @@ static bool may_ask(const struct port *p, const struct net_header *h)
 {
 	u8 type = h->gso_type & (u8)~NET_GSO_ECN;
 
-	return (!(h->flags & NET_NEEDS_CSUM) || has(p, NET_CSUM)) && (type != NET_GSO_TCPV4 || has(p, NET_HOST_TSO4)) &&
-	       (type != NET_GSO_TCPV6 || has(p, NET_HOST_TSO6)) && (!(h->gso_type & NET_GSO_ECN) || has(p, NET_HOST_ECN));
+	return (!(h->flags & NET_NEEDS_CSUM) || has(p, NET_CSUM)) &&
+	       (type != NET_GSO_TCPV4 || has(p, NET_HOST_TSO4)) &&
+	       (type != NET_GSO_TCPV6 || has(p, NET_HOST_TSO6)) &&
+	       (!(h->gso_type & NET_GSO_ECN) || has(p, NET_HOST_ECN));
 }
 
 /* The request in the chain. False: it is no frame. */
@@ -233,14 +247,15 @@ static bool take(struct port *p, struct frame *f)
 	struct virtio *v = &p->virtio;
 	u64 all = virtio_bytes(v, false);
 
-	if (v->chain.too_long || all < sizeof(f->header) + NET_ETHERNET || all > sizeof(f->header) + NET_LARGE_MAX)
+	if (v->chain.too_long || all < sizeof(f->header) + NET_ETHERNET ||
+	    all > sizeof(f->header) + NET_LARGE_MAX)
 		return false;
 	f->from = p;
 	f->size = (u32)(all - sizeof(f->header));
 	f->head_size = MIN(f->size, NET_HEADERS_MAX);
 	f->flat = NULL;
-	if (!virtio_read(v, 0, &f->header, sizeof(f->header)) || !virtio_read(v, sizeof(f->header), f->head, f->head_size) ||
-	    !may_ask(p, &f->header))
+	if (!virtio_read(v, 0, &f->header, sizeof(f->header)) ||
+	    !virtio_read(v, sizeof(f->header), f->head, f->head_size) || !may_ask(p, &f->header))
 		return false;
 	f->header.num_buffers = 1;
 	return net_judge(&f->header, f->head, f->head_size, f->size, &f->large);
@@ -257,7 +272,8 @@ static u64 mac_at(const u8 *p)
 /* Asked anew each time that a frame goes on: the guest may have put another in its place meanwhile. */
 static bool may_come(struct port *p, const struct frame *f)
 {
-	return net_admit(&p->segment->net, &p->net, mac_at(f->head + 6), (u32)(host_tsc() / (host_tsc_khz() * 1000)));
+	return net_admit(&p->segment->net, &p->net, mac_at(f->head + 6),
+			 (u32)(host_tsc() / (host_tsc_khz() * 1000)));
 }
 
 static void count(struct port *p, unsigned pair, const struct frame *f)

@@ -71,7 +71,8 @@ static bool copy(struct virtq *q, const struct desc *from, struct desc *to)
 		struct desc desc;
 	} d;
 
-	if (unlikely(!mc_load64(from, &d.word[0]) || !mc_load64((const u64 *)(const void *)from + 1, &d.word[1]))) {
+	if (unlikely(!mc_load64(from, &d.word[0]) ||
+		     !mc_load64((const u64 *)(const void *)from + 1, &d.word[1]))) {
 		lose(q);
 		return false;
 	}
@@ -88,7 +89,8 @@ int virtq_enable(struct virtq *q, virtq_memory *memory, virtq_lost *lost, void *
 		return -EINVAL;
 	q->desc = memory(guest, q->area[0], size * sizeof(struct desc));
 	q->avail = memory(guest, q->area[1], sizeof(struct avail) + (size + 1) * sizeof(u16));
-	q->used = memory(guest, q->area[2], sizeof(struct used) + size * sizeof(struct used_entry) + sizeof(u16));
+	q->used = memory(guest, q->area[2],
+			 sizeof(struct used) + size * sizeof(struct used_entry) + sizeof(u16));
 	q->next_avail = q->next_used = q->told = 0;
 	q->lost = lost;
 	q->guest = guest;
@@ -100,10 +102,11 @@ int virtq_enable(struct virtq *q, virtq_memory *memory, virtq_lost *lost, void *
 }
 
 /* 2.7.5.3: it must be all of the rest of its chain. */
-static int enter_indirect(const struct virtq *q, const struct desc *d, virtq_memory *memory, struct table *t)
+static int enter_indirect(const struct virtq *q, const struct desc *d, virtq_memory *memory,
+			  struct table *t)
 {
-	if (t->indirect || d->flags & DESC_NEXT || !d->len || d->len % sizeof(*d) || d->len / sizeof(*d) > VIRTQ_SIZE ||
-	    !IS_ALIGNED(d->addr, sizeof(u64)))
+	if (t->indirect || d->flags & DESC_NEXT || !d->len || d->len % sizeof(*d) ||
+	    d->len / sizeof(*d) > VIRTQ_SIZE || !IS_ALIGNED(d->addr, sizeof(u64)))
 		return -EINVAL;
 	*t = (struct table){ memory(q->guest, d->addr, d->len), d->len / sizeof(*d), true };
 	return t->desc ? 0 : -EINVAL;
@@ -114,7 +117,8 @@ static int add(struct virtq_chain *chain, const struct desc *d)
 	bool writes = d->flags & DESC_WRITE;
 
 	/* 2.7.4.2: what the device reads comes first. A chain that loops has too many. */
-	if (chain->count == VIRTQ_SIZE || d->addr + d->len < d->addr || (!writes && chain->readable < chain->count))
+	if (chain->count == VIRTQ_SIZE || d->addr + d->len < d->addr ||
+	    (!writes && chain->readable < chain->count))
 		return -EINVAL;
 	chain->buffer[chain->count++] = (struct virtq_buffer){ d->addr, d->len };
 	chain->readable += !writes;
@@ -190,7 +194,8 @@ void virtq_stage(struct virtq *q, unsigned i, unsigned head, u32 written)
 {
 	struct used *used = q->used;
 
-	if (unlikely(q->is_lost || !mc_store64(&used->ring[(q->next_used + i) & (q->size - 1u)], head | (u64)written << 32)))
+	if (unlikely(q->is_lost || !mc_store64(&used->ring[(q->next_used + i) & (q->size - 1u)],
+					       head | (u64)written << 32)))
 		lose(q);
 }
 

@@ -18,7 +18,10 @@ struct virtq_chain {
 	unsigned readable;
 	/* it has more than the queue's `longest`: these are the first of them */
 	bool too_long;
-	struct virtq_buffer { u64 addr; u32 len; } buffer[VIRTQ_SIZE];
+	struct virtq_buffer {
+		u64 addr;
+		u32 len;
+	} buffer[VIRTQ_SIZE];
 };
 
 /* A queue of the guest's has met memory that the machine has lost; once. */

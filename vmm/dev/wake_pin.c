@@ -66,7 +66,9 @@ static void wake_pin_write(void *dev, struct vcpu *, u64 offset, unsigned, u64 v
 	spin_unlock(&w->lock);
 }
 
-static const struct mmio_ops wake_pin_ops = { .sizes = 4, .read = wake_pin_read, .write = wake_pin_write };
+static const struct mmio_ops wake_pin_ops = { .sizes = 4,
+					      .read = wake_pin_read,
+					      .write = wake_pin_write };
 
 /* A pulse, of which a guest that has not set the pin up hears nothing. */
 static int wake_pin_press(struct vm *vm, void *instance, enum vm_button button)

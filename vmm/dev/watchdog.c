@@ -25,9 +25,8 @@ struct watchdog {
 		struct host_timer timer;
 		struct vcpu *vcpu;
 		struct watchdog *of;
-	} feeder[];           /* by vCPU */
+	} feeder[]; /* by vCPU */
 };
-
 
 static u64 tick(void)
 {
@@ -47,7 +46,8 @@ static void timer_fired(struct host_timer *timer)
 		return;
 	f->vcpu->died = true;
 	bitten[vm->id] = true;
-	vm_tell(vm, "its watchdog was not fed for %u.%u s", f->of->count / TICKS_PER_S, f->of->count % TICKS_PER_S);
+	vm_tell(vm, "its watchdog was not fed for %u.%u s", f->of->count / TICKS_PER_S,
+		f->of->count % TICKS_PER_S);
 }
 
 static void feed(struct watchdog *w, struct vcpu *vcpu)
@@ -99,7 +99,9 @@ static void watchdog_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned si
 	spin_unlock(&w->lock);
 }
 
-static const struct pio_ops watchdog_ops = { .sizes = 1 | 2, .read = watchdog_read, .write = watchdog_write };
+static const struct pio_ops watchdog_ops = { .sizes = 1 | 2,
+					     .read = watchdog_read,
+					     .write = watchdog_write };
 
 /* Nobody can feed it while the VM is paused; afterwards it has all of its time again. */
 static void watchdog_pause(struct vcpu *vcpu, void *instance, bool paused)
@@ -125,7 +127,9 @@ static void watchdog_stop(struct vcpu *vcpu, void *instance)
 
 static unsigned pages(const struct vm *vm)
 {
-	return (unsigned)(ALIGN_UP(sizeof(struct watchdog) + vm->nr_vcpus * sizeof(struct feeder), PAGE_SIZE) / PAGE_SIZE);
+	return (unsigned)(ALIGN_UP(sizeof(struct watchdog) + vm->nr_vcpus * sizeof(struct feeder),
+				   PAGE_SIZE) /
+			  PAGE_SIZE);
 }
 
 static void watchdog_destroy(struct vm *vm, void *instance)
@@ -152,7 +156,9 @@ static int watchdog_create(struct vm *vm, void **instance)
 }
 
 static const struct vdev watchdog_vdev = {
-	.create = watchdog_create, .destroy = watchdog_destroy,
-	.vcpu_stop = watchdog_stop, .vcpu_pause = watchdog_pause,
+	.create = watchdog_create,
+	.destroy = watchdog_destroy,
+	.vcpu_stop = watchdog_stop,
+	.vcpu_pause = watchdog_pause,
 };
 VDEV(watchdog_vdev);

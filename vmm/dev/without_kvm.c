@@ -40,8 +40,9 @@ static bool start_anew(struct vm *vm, unsigned without, const char *sign)
 
 bool without_kvm_leaves_x2apic(struct vcpu *vcpu)
 {
-	return begins(vcpu) && start_anew(vcpu->vm, LINUX_NO_X2APIC | (vcpu->kvm_system_time ? 0 : LINUX_NO_CLOCK),
-					  "takes no x2APIC mode");
+	return begins(vcpu) &&
+	       start_anew(vcpu->vm, LINUX_NO_X2APIC | (vcpu->kvm_system_time ? 0 : LINUX_NO_CLOCK),
+			  "takes no x2APIC mode");
 }
 
 static u32 pit_read(void *, struct vcpu *, u16, unsigned)
@@ -59,7 +60,8 @@ static void pit_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 	if (!vm->told_rate)
 		start_anew(vm, LINUX_NO_CLOCK | x2apic, "looks for a PIT, and not for KVM's clock");
 	else if (vm->seeks_pit && vm_end(vm, VM_END_CRASH))
-		vm_tell(vm, "the kernel does not know tsc_early_khz=, as Linux from 5.8 on does, and there is no PIT");
+		vm_tell(vm,
+			"the kernel does not know tsc_early_khz=, as Linux from 5.8 on does, and there is no PIT");
 	vm->seeks_pit = true;
 }
 

@@ -8,7 +8,8 @@
 
 u64 emulate_alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 {
-	u64 carry = (op == INSN_ADC || op == INSN_SBB) && *rflags & RFLAGS_CF, sign = BIT(size * 8 - 1), r, f = 0;
+	u64 carry = (op == INSN_ADC || op == INSN_SBB) && *rflags & RFLAGS_CF,
+	    sign = BIT(size * 8 - 1), r, f = 0;
 
 	switch (op) {
 	case INSN_ADD:
@@ -26,14 +27,9 @@ u64 emulate_alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 		f |= (a ^ b) & (a ^ r) & sign ? RFLAGS_OF : 0;
 		f |= (a ^ b ^ r) & 0x10 ? RFLAGS_AF : 0;
 		break;
-	case INSN_OR:
-		r = a | b;
-		break;
-	case INSN_XOR:
-		r = a ^ b;
-		break;
-	default: /* AND, TEST */
-		r = a & b;
+	case INSN_OR: r = a | b; break;
+	case INSN_XOR: r = a ^ b; break;
+	default: /* AND, TEST */ r = a & b;
 	}
 	f |= r ? 0 : RFLAGS_ZF;
 	f |= r & sign ? RFLAGS_SF : 0;
@@ -48,14 +44,10 @@ static u64 bit_op(enum insn_op op, unsigned size, u64 value, u64 index, u64 *rfl
 
 	*rflags = (*rflags & ~RFLAGS_CF) | (value & bit ? RFLAGS_CF : 0);
 	switch (op) {
-	case INSN_BTS:
-		return value | bit;
-	case INSN_BTR:
-		return value & ~bit;
-	case INSN_BTC:
-		return value ^ bit;
-	default:
-		return value;
+	case INSN_BTS: return value | bit;
+	case INSN_BTR: return value & ~bit;
+	case INSN_BTC: return value ^ bit;
+	default: return value;
 	}
 }
 
@@ -65,19 +57,15 @@ static u64 compute(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 	u64 carry = *rflags & RFLAGS_CF, r;
 
 	switch (op) {
-	case INSN_NOT:
-		return insn_truncate(~a, size);
-	case INSN_NEG:
-		return emulate_alu(INSN_SUB, size, 0, a, rflags);
+	case INSN_NOT: return insn_truncate(~a, size);
+	case INSN_NEG: return emulate_alu(INSN_SUB, size, 0, a, rflags);
 	case INSN_INC:
 	case INSN_DEC: /* CF stays */
 		r = emulate_alu(op == INSN_INC ? INSN_ADD : INSN_SUB, size, a, 1, rflags);
 		*rflags = (*rflags & ~RFLAGS_CF) | carry;
 		return r;
-	case INSN_BTS ... INSN_BT:
-		return bit_op(op, size, a, b, rflags);
-	default:
-		return emulate_alu(op, size, a, b, rflags);
+	case INSN_BTS ... INSN_BT: return bit_op(op, size, a, b, rflags);
+	default: return emulate_alu(op, size, a, b, rflags);
 	}
 }
 
@@ -92,16 +80,21 @@ int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn)
 	if (insn->op < INSN_AND || insn->op > INSN_TEST)
 		return -EINVAL;
 	gva = emulate_operand(vcpu, insn);
-	other = insn->has_imm ? insn_truncate(insn->imm, size) : emulate_get_gpr(vcpu, insn->reg, size, insn->rex);
+	other = insn->has_imm ? insn_truncate(insn->imm, size)
+			      : emulate_get_gpr(vcpu, insn->reg, size, insn->rex);
 	/* A register index reaches beyond the operand, in units of its size, signed (SDM vol. 2, BT). */
 	if (insn->op >= INSN_BTS && insn->op <= INSN_BT && !insn->has_imm)
-		gva += (u64)(((s64)insn_sign_extend(other, size) >> (size == 8 ? 6 : size == 4 ? 5 : 4)) * size);
+		gva += (u64)(((s64)insn_sign_extend(other, size) >> (size == 8   ? 6
+								     : size == 4 ? 5
+										 : 4)) *
+			     size);
 	err = writes ? emulate_mem_writable(vcpu, gva, size) : 0;
 	if (!err)
 		err = emulate_mem_read(vcpu, gva, size, &mem);
 	if (err)
 		return err;
-	r = insn->to_mem ? compute(insn->op, size, mem, other, &rflags) : compute(insn->op, size, other, mem, &rflags);
+	r = insn->to_mem ? compute(insn->op, size, mem, other, &rflags)
+			 : compute(insn->op, size, other, mem, &rflags);
 	if (writes)
 		err = emulate_mem_write(vcpu, gva, size, r);
 	else if (insn->op < INSN_BT)

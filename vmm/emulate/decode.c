@@ -20,21 +20,17 @@ static void seg_prefix(struct decoder *d, enum seg seg)
 static bool prefix(struct decoder *d, u8 b)
 {
 	switch (b) {
-	case 0x26: case 0x2e: case 0x36: case 0x3e:
+	case 0x26:
+	case 0x2e:
+	case 0x36:
+	case 0x3e:
 		seg_prefix(d, b >> 3 & 3); /* ES, CS, SS, DS */
 		return true;
-	case 0x64: case 0x65:
-		seg_prefix(d, SEG_FS + (b & 1));
-		return true;
-	case 0x66:
-		d->opsize_prefix = true;
-		return true;
-	case 0x67:
-		d->addrsize_prefix = true;
-		return true;
-	case 0xf0:
-		d->insn->lock = true;
-		return true;
+	case 0x64:
+	case 0x65: seg_prefix(d, SEG_FS + (b & 1)); return true;
+	case 0x66: d->opsize_prefix = true; return true;
+	case 0x67: d->addrsize_prefix = true; return true;
+	case 0xf0: d->insn->lock = true; return true;
 	case 0xf2:
 		d->insn->repne = true;
 		d->insn->rep = false;
@@ -43,8 +39,7 @@ static bool prefix(struct decoder *d, u8 b)
 		d->insn->rep = true;
 		d->insn->repne = false;
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -78,12 +73,9 @@ static bool is_vector_prefix(const struct decoder *d, u8 b, u8 next)
 	switch (b) {
 	case 0x62:
 	case 0xc4:
-	case 0xc5:
-		return d->mode == MODE_64 || next >> 6 == 3;
-	case 0x8f:
-		return (next & 0x1f) >= 8 && (d->mode == MODE_64 || next >> 6 == 3);
-	default:
-		return false;
+	case 0xc5: return d->mode == MODE_64 || next >> 6 == 3;
+	case 0x8f: return (next & 0x1f) >= 8 && (d->mode == MODE_64 || next >> 6 == 3);
+	default: return false;
 	}
 }
 
@@ -111,7 +103,9 @@ static void evex_payload(struct decoder *d, u8 registers)
 
 static int vector_prefix(struct decoder *d, u8 b)
 {
-	static const enum map vex_map[8] = { [1] = MAP_0F, [2] = MAP_0F38, [3] = MAP_0F3A, [5] = MAP_PLAIN, [6] = MAP_PLAIN };
+	static const enum map vex_map[8] = {
+		[1] = MAP_0F, [2] = MAP_0F38, [3] = MAP_0F3A, [5] = MAP_PLAIN, [6] = MAP_PLAIN
+	};
 	u8 payload = decode_fetch(d);
 
 	if (d->opsize_prefix || d->insn->lock || d->insn->rep || d->insn->repne || d->insn->rex)
@@ -165,12 +159,12 @@ static int opcode(struct decoder *d)
 
 static struct opcode lookup(const struct decoder *d)
 {
-	static const struct opcode modrm = { INSN_OTHER, IMM_NONE, OP_MODRM }, modrm_imm8 = { INSN_OTHER, IMM_8, OP_MODRM },
+	static const struct opcode modrm = { INSN_OTHER, IMM_NONE, OP_MODRM },
+				   modrm_imm8 = { INSN_OTHER, IMM_8, OP_MODRM },
 				   modrm_imm32 = { INSN_OTHER, IMM_32, OP_MODRM };
 
 	switch (d->map) {
-	case MAP_ONE_BYTE:
-		return opcode_one_byte[d->opcode];
+	case MAP_ONE_BYTE: return opcode_one_byte[d->opcode];
 	case MAP_0F:
 		if (!d->vector)
 			return opcode_0f[d->opcode];
@@ -179,18 +173,13 @@ static struct opcode lookup(const struct decoder *d)
 		switch (d->opcode) {
 		case 0x70 ... 0x73:
 		case 0xc2:
-		case 0xc4 ... 0xc6:
-			return modrm_imm8;
-		default:
-			return modrm;
+		case 0xc4 ... 0xc6: return modrm_imm8;
+		default: return modrm;
 		}
 	case MAP_0F3A:
-	case MAP_XOP8:
-		return modrm_imm8;
-	case MAP_XOP10:
-		return modrm_imm32;
-	default:
-		return modrm;
+	case MAP_XOP8: return modrm_imm8;
+	case MAP_XOP10: return modrm_imm32;
+	default: return modrm;
 	}
 }
 
@@ -241,7 +230,9 @@ static int decode(struct decoder *d)
 
 int insn_decode(const u8 *bytes, unsigned size, enum insn_mode mode, struct insn *out)
 {
-	struct decoder d = { .bytes = bytes, .size = MIN(size, (unsigned)INSN_MAX), .mode = mode, .insn = out };
+	struct decoder d = {
+		.bytes = bytes, .size = MIN(size, (unsigned)INSN_MAX), .mode = mode, .insn = out
+	};
 	int err;
 
 	*out = (struct insn){ .mode = mode };

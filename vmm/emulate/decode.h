@@ -19,22 +19,53 @@ enum insn_op {
 	INSN_MOVSX,   /* 0f be, bf, 63 */
 	INSN_XCHG,    /* 86, 87; LOCK may stand before this one to BTC */
 	/* 0f c0, c1, b0, b1; c7 /1, of 8 bytes or by REX.W 16, as opsize says */
-	INSN_XADD, INSN_CMPXCHG, INSN_CMPXCHG8B,
+	INSN_XADD,
+	INSN_CMPXCHG,
+	INSN_CMPXCHG8B,
 	/* with a memory operand, as those that follow */
-	INSN_AND, INSN_OR, INSN_XOR, INSN_ADD, INSN_ADC, INSN_SUB, INSN_SBB,
-	INSN_INC, INSN_DEC, INSN_NOT, INSN_NEG,
+	INSN_AND,
+	INSN_OR,
+	INSN_XOR,
+	INSN_ADD,
+	INSN_ADC,
+	INSN_SUB,
+	INSN_SBB,
+	INSN_INC,
+	INSN_DEC,
+	INSN_NOT,
+	INSN_NEG,
 	/* 0f ba, 0f ab/b3/bb */
-	INSN_BTS, INSN_BTR, INSN_BTC,
+	INSN_BTS,
+	INSN_BTR,
+	INSN_BTC,
 	/* flags alone; arithmetic.c goes by the order from INSN_AND to here */
-	INSN_BT, INSN_CMP, INSN_TEST,
+	INSN_BT,
+	INSN_CMP,
+	INSN_TEST,
 	/* string moves */
-	INSN_MOVS, INSN_STOS, INSN_LODS,
-	INSN_INS, INSN_OUTS,
-	INSN_IN, INSN_OUT,
+	INSN_MOVS,
+	INSN_STOS,
+	INSN_LODS,
+	INSN_INS,
+	INSN_OUTS,
+	INSN_IN,
+	INSN_OUT,
 	INSN_MOV_CR,  /* 0f 20, 0f 22: reg = cr number, rm = general register */
-	INSN_CLTS, INSN_LMSW, INSN_SMSW,
-	INSN_CPUID, INSN_RDMSR, INSN_WRMSR, INSN_HLT, INSN_VMMCALL, INSN_VMCALL, INSN_XSETBV,
-	INSN_WBINVD, INSN_INVD, INSN_RDTSC, INSN_RDTSCP, INSN_MOVNTI,
+	INSN_CLTS,
+	INSN_LMSW,
+	INSN_SMSW,
+	INSN_CPUID,
+	INSN_RDMSR,
+	INSN_WRMSR,
+	INSN_HLT,
+	INSN_VMMCALL,
+	INSN_VMCALL,
+	INSN_XSETBV,
+	INSN_WBINVD,
+	INSN_INVD,
+	INSN_RDTSC,
+	INSN_RDTSCP,
+	INSN_MOVNTI,
 	INSN_VECTOR,  /* a whole vector register and memory: decode_vector.c has the opcodes */
 };
 
@@ -47,8 +78,8 @@ struct insn {
 	u8 len;            /* whole instruction, 1..15 */
 	/* operand size in bytes: 1, 2, 4, 8 (memory operand's for movzx/movsx); CMPXCHG16B, vectors: up to 64 */
 	u8 opsize;
-	u8 dstsize;        /* destination register's size for movzx/movsx */
-	u8 addrsize;       /* 2, 4, 8 */
+	u8 dstsize; /* destination register's size for movzx/movsx */
+	u8 addrsize; /* 2, 4, 8 */
 	bool rep;
 	bool repne;
 	bool lock;
@@ -61,13 +92,13 @@ struct insn {
 	 */
 	bool to_mem;
 	bool has_imm;
-	bool rex;          /* a REX prefix is present: byte registers 4-7 are SPL..DIL */
+	bool rex; /* a REX prefix is present: byte registers 4-7 are SPL..DIL */
 	/* INSN_VECTOR: by which prefix, if not as in SSE; */
 	bool vex;
 	bool evex;
-	bool aligned;      /* its operand must be aligned to its size; reg is 0 to 31 with EVEX */
-	u8 reg;            /* register operand, REX applied; control register number for MOV_CR */
-	u8 rm;             /* register in r/m when !mem, REX applied */
+	bool aligned; /* its operand must be aligned to its size; reg is 0 to 31 with EVEX */
+	u8 reg; /* register operand, REX applied; control register number for MOV_CR */
+	u8 rm; /* register in r/m when !mem, REX applied */
 	/*
 	 * Segment of the memory operand, overrides applied. String instructions:
 	 * the source's at rSI for MOVS, LODS and OUTS (base = RSI); ES for STOS and
@@ -83,7 +114,7 @@ struct insn {
 	u8 scale;
 
 	s64 disp;
-	u64 imm;           /* sign-extended to the operand size where the instruction does so */
+	u64 imm; /* sign-extended to the operand size where the instruction does so */
 };
 
 /*

@@ -67,26 +67,26 @@ static inline u8 decode_reg_field(const struct decoder *d)
 /* What follows the opcode, and how its operands are read. */
 enum opcode_attr {
 	OP_MODRM = 1 << 0,
-	OP_BYTE = 1 << 1,     /* the operand is a byte, whatever the prefixes say */
+	OP_BYTE = 1 << 1, /* the operand is a byte, whatever the prefixes say */
 	OP_RM_FIRST = 1 << 2, /* the r/m operand is the first (destination) one */
-	OP_NO64 = 1 << 3,     /* undefined in 64-bit mode */
-	OP_UNDEF = 1 << 4,    /* undefined in all modes */
-	OP_GROUP = 1 << 5,    /* ModRM.reg selects the instruction */
+	OP_NO64 = 1 << 3, /* undefined in 64-bit mode */
+	OP_UNDEF = 1 << 4, /* undefined in all modes */
+	OP_GROUP = 1 << 5, /* ModRM.reg selects the instruction */
 	OP_REG_ONLY = 1 << 6, /* ModRM.mod is ignored: both operands are registers */
 	OP_MEM_ONLY = 1 << 7, /* undefined with a register in r/m */
 };
 
 enum opcode_imm {
 	IMM_NONE,
-	IMM_8,     /* a byte, zero-extended */
-	IMM_8S,    /* a byte, sign-extended */
+	IMM_8, /* a byte, zero-extended */
+	IMM_8S, /* a byte, sign-extended */
 	IMM_16,
-	IMM_Z,     /* 2 or 4 bytes by operand size, sign-extended */
-	IMM_V,     /* 2, 4 or 8 bytes by operand size */
-	IMM_REL,   /* near branch: 2 or 4 bytes, 4 in 64-bit mode */
-	IMM_FAR,   /* far pointer: offset by operand size, then a selector */
+	IMM_Z, /* 2 or 4 bytes by operand size, sign-extended */
+	IMM_V, /* 2, 4 or 8 bytes by operand size */
+	IMM_REL, /* near branch: 2 or 4 bytes, 4 in 64-bit mode */
+	IMM_FAR, /* far pointer: offset by operand size, then a selector */
 	IMM_ENTER, /* 16 bits, then 8 */
-	IMM_8_8,   /* two bytes: EXTRQ, INSERTQ */
+	IMM_8_8, /* two bytes: EXTRQ, INSERTQ */
 	IMM_32,
 	IMM_MOFFS, /* an address of address size: the memory operand */
 };

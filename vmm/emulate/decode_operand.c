@@ -12,8 +12,14 @@ static bool is_reg_form(const struct decoder *d)
 	return d->modrm >> 6 == 3;
 }
 
-static const struct { u8 modrm; u8 op; } registers_only[] = {
-	{ 0xc1, INSN_VMCALL }, { 0xd1, INSN_XSETBV }, { 0xd9, INSN_VMMCALL }, { 0xf9, INSN_RDTSCP },
+static const struct {
+	u8 modrm;
+	u8 op;
+} registers_only[] = {
+	{ 0xc1, INSN_VMCALL },
+	{ 0xd1, INSN_XSETBV },
+	{ 0xd9, INSN_VMMCALL },
+	{ 0xf9, INSN_RDTSCP },
 };
 
 /* 0F 01 (group 7): with a register form, most encodings are instructions of their own. */
@@ -44,18 +50,16 @@ static int refine_0f01(struct decoder *d, struct opcode *oc)
 
 static int refine_group(struct decoder *d, struct opcode *oc)
 {
-	static const u8 arith[8] = { INSN_ADD, INSN_OR, INSN_ADC, INSN_SBB, INSN_AND, INSN_SUB, INSN_XOR, INSN_CMP };
+	static const u8 arith[8] = { INSN_ADD, INSN_OR,  INSN_ADC, INSN_SBB,
+				     INSN_AND, INSN_SUB, INSN_XOR, INSN_CMP };
 	static const u8 unary[4] = { INSN_TEST, INSN_TEST, INSN_NOT, INSN_NEG };
 	static const u8 bits[4] = { INSN_BT, INSN_BTS, INSN_BTR, INSN_BTC };
 	struct insn *i = d->insn;
 	u8 reg = decode_reg_field(d);
 
 	switch (d->opcode) {
-	case 0x80 ... 0x83:
-		i->op = arith[reg];
-		return 0;
-	case 0x8f:
-		return reg ? -EINVAL : 0;
+	case 0x80 ... 0x83: i->op = arith[reg]; return 0;
+	case 0x8f: return reg ? -EINVAL : 0;
 	case 0xc6:
 	case 0xc7:
 		if (d->modrm == 0xf8) /* XABORT, XBEGIN */
@@ -82,10 +86,8 @@ static int refine_group(struct decoder *d, struct opcode *oc)
 			return -EINVAL;
 		i->op = bits[reg - 4];
 		return 0;
-	case 0x00: /* 0F 00: SLDT, STR, LLDT, LTR, VERR, VERW */
-		return reg > 5 ? -EINVAL : 0;
-	default:
-		return refine_0f01(d, oc);
+	case 0x00: /* 0F 00: SLDT, STR, LLDT, LTR, VERR, VERW */ return reg > 5 ? -EINVAL : 0;
+	default: return refine_0f01(d, oc);
 	}
 }
 
@@ -106,7 +108,8 @@ static void refine_plain(struct decoder *d, struct opcode *oc)
 		i->opsize = d->mode == MODE_64 ? 8 : 4;
 	} else if (i->op == INSN_MOVNTI) {
 		i->opsize = MAX(i->opsize, 4);
-	} else if (d->map == MAP_0F && d->opcode == 0xc7 && decode_reg_field(d) == 1 && !is_reg_form(d)) {
+	} else if (d->map == MAP_0F && d->opcode == 0xc7 && decode_reg_field(d) == 1 &&
+		   !is_reg_form(d)) {
 		i->op = INSN_CMPXCHG8B;
 		i->opsize = d->rex & REX_W ? 16 : 8;
 		oc->attr |= OP_RM_FIRST;
@@ -141,7 +144,8 @@ static u64 fetch_le(struct decoder *d, unsigned size)
 /* 16-bit addressing forms (SDM vol. 2, table 2-1). */
 static void address_16(struct decoder *d, u8 mod, u8 rm)
 {
-	static const u8 base[8] = { GPR_RBX, GPR_RBX, GPR_RBP, GPR_RBP, GPR_RSI, GPR_RDI, GPR_RBP, GPR_RBX };
+	static const u8 base[8] = { GPR_RBX, GPR_RBX, GPR_RBP, GPR_RBP,
+				    GPR_RSI, GPR_RDI, GPR_RBP, GPR_RBX };
 	static const u8 index[4] = { GPR_RSI, GPR_RDI, GPR_RSI, GPR_RDI };
 	struct insn *i = d->insn;
 
@@ -223,37 +227,19 @@ void decode_immediate(struct decoder *d, enum opcode_imm kind)
 		return;
 	i->has_imm = kind != IMM_MOFFS;
 	switch (kind) {
-	case IMM_8:
-		i->imm = decode_fetch(d);
-		break;
-	case IMM_8S:
-		i->imm = insn_truncate(insn_sign_extend(decode_fetch(d), 1), v);
-		break;
-	case IMM_16:
-		i->imm = fetch_le(d, 2);
-		break;
-	case IMM_Z:
-		i->imm = insn_truncate(insn_sign_extend(fetch_le(d, z), z), v);
-		break;
-	case IMM_V:
-		i->imm = fetch_le(d, v);
-		break;
+	case IMM_8: i->imm = decode_fetch(d); break;
+	case IMM_8S: i->imm = insn_truncate(insn_sign_extend(decode_fetch(d), 1), v); break;
+	case IMM_16: i->imm = fetch_le(d, 2); break;
+	case IMM_Z: i->imm = insn_truncate(insn_sign_extend(fetch_le(d, z), z), v); break;
+	case IMM_V: i->imm = fetch_le(d, v); break;
 	case IMM_REL:
 		/* Intel ignores the operand-size prefix of near branches in 64-bit mode. */
 		fetch_le(d, d->mode == MODE_64 ? 4 : z);
 		break;
-	case IMM_FAR:
-		fetch_le(d, z + 2);
-		break;
-	case IMM_ENTER:
-		fetch_le(d, 3);
-		break;
-	case IMM_8_8:
-		fetch_le(d, 2);
-		break;
-	case IMM_32:
-		fetch_le(d, 4);
-		break;
+	case IMM_FAR: fetch_le(d, z + 2); break;
+	case IMM_ENTER: fetch_le(d, 3); break;
+	case IMM_8_8: fetch_le(d, 2); break;
+	case IMM_32: fetch_le(d, 4); break;
 	case IMM_MOFFS:
 		i->mem = true;
 		i->scale = 1;
@@ -261,8 +247,7 @@ void decode_immediate(struct decoder *d, enum opcode_imm kind)
 		if (d->has_seg)
 			i->seg = d->seg;
 		break;
-	case IMM_NONE:
-		break;
+	case IMM_NONE: break;
 	}
 }
 
@@ -295,17 +280,11 @@ int decode_finish(struct decoder *d)
 	struct insn *i = d->insn;
 
 	switch (i->op) {
-	case INSN_MOVS:
-		string_operand(d, GPR_RSI, true);
-		break;
+	case INSN_MOVS: string_operand(d, GPR_RSI, true); break;
 	case INSN_LODS:
-	case INSN_OUTS:
-		string_operand(d, GPR_RSI, false);
-		break;
+	case INSN_OUTS: string_operand(d, GPR_RSI, false); break;
 	case INSN_STOS:
-	case INSN_INS:
-		string_operand(d, GPR_RDI, true);
-		break;
+	case INSN_INS: string_operand(d, GPR_RDI, true); break;
 	case INSN_MOV_CR:
 		/* AMD: LOCK MOV CR0 reaches CR8 outside 64-bit mode (APM vol. 3, MOV CRn). */
 		if (i->lock) {
@@ -315,8 +294,7 @@ int decode_finish(struct decoder *d)
 			return 0;
 		}
 		break;
-	default:
-		break;
+	default: break;
 	}
 	/* No port is wider than 32 bits. */
 	if (i->op == INSN_IN || i->op == INSN_OUT || i->op == INSN_INS || i->op == INSN_OUTS)

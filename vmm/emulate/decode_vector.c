@@ -20,18 +20,18 @@ static const struct {
 } moves[] = {
 	{ MAP_0F, 0x10, NONE | P66, W_BY_66, false, false }, /* MOVUPS, MOVUPD */
 	{ MAP_0F, 0x11, NONE | P66, W_BY_66, true, false },
-	{ MAP_0F, 0x28, NONE | P66, W_BY_66, false, true },  /* MOVAPS, MOVAPD */
+	{ MAP_0F, 0x28, NONE | P66, W_BY_66, false, true }, /* MOVAPS, MOVAPD */
 	{ MAP_0F, 0x29, NONE | P66, W_BY_66, true, true },
-	{ MAP_0F, 0x2b, NONE | P66, W_BY_66, true, true },   /* MOVNTPS, MOVNTPD */
-	{ MAP_0F, 0x6f, P66, W_ANY, false, true },           /* MOVDQA */
-	{ MAP_0F, 0x6f, PF3, W_ANY, false, false },          /* MOVDQU */
-	{ MAP_0F, 0x6f, PF2, W_ONLY, false, false },         /* by EVEX MOVDQU8 and 16 */
+	{ MAP_0F, 0x2b, NONE | P66, W_BY_66, true, true }, /* MOVNTPS, MOVNTPD */
+	{ MAP_0F, 0x6f, P66, W_ANY, false, true }, /* MOVDQA */
+	{ MAP_0F, 0x6f, PF3, W_ANY, false, false }, /* MOVDQU */
+	{ MAP_0F, 0x6f, PF2, W_ONLY, false, false }, /* by EVEX MOVDQU8 and 16 */
 	{ MAP_0F, 0x7f, P66, W_ANY, true, true },
 	{ MAP_0F, 0x7f, PF3, W_ANY, true, false },
 	{ MAP_0F, 0x7f, PF2, W_ONLY, true, false },
-	{ MAP_0F, 0xe7, P66, W_0, true, true },              /* MOVNTDQ */
-	{ MAP_0F, 0xf0, PF2, W_NEVER, false, false },        /* LDDQU */
-	{ MAP_0F38, 0x2a, P66, W_0, false, true },           /* MOVNTDQA */
+	{ MAP_0F, 0xe7, P66, W_0, true, true }, /* MOVNTDQ */
+	{ MAP_0F, 0xf0, PF2, W_NEVER, false, false }, /* LDDQU */
+	{ MAP_0F38, 0x2a, P66, W_0, false, true }, /* MOVNTDQA */
 };
 
 static u8 mandatory_prefix(const struct decoder *d)
@@ -50,14 +50,10 @@ static bool is_encoding(const struct decoder *d, enum evex_w w)
 	if (!d->evex)
 		return w != W_ONLY;
 	switch (w) {
-	case W_NEVER:
-		return false;
-	case W_BY_66:
-		return d->vex_w == (d->vex_pp == 1);
-	case W_0:
-		return !d->vex_w;
-	default:
-		return true;
+	case W_NEVER: return false;
+	case W_BY_66: return d->vex_w == (d->vex_pp == 1);
+	case W_0: return !d->vex_w;
+	default: return true;
 	}
 }
 
@@ -82,8 +78,8 @@ bool decode_vector(struct decoder *d, struct opcode *oc)
 	if (d->vector && (!d->plain || d->vex_l == 3))
 		return false;
 	for (unsigned n = 0; n < ARRAY_SIZE(moves); n++)
-		if (moves[n].map == d->map && moves[n].opcode == d->opcode && moves[n].prefixes & prefix &&
-		    is_encoding(d, moves[n].w)) {
+		if (moves[n].map == d->map && moves[n].opcode == d->opcode &&
+		    moves[n].prefixes & prefix && is_encoding(d, moves[n].w)) {
 			is_move(d, oc, moves[n].store, moves[n].aligned);
 			return true;
 		}

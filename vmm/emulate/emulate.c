@@ -38,13 +38,15 @@ static int fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 addr, const
 }
 
 /* An instruction that may reach into the next page, which need not be mapped: first what lies on this one. */
-static noinline int fetch_parts(struct vcpu *vcpu, const struct hvm_context *c, u64 addr, struct insn *insn)
+static noinline int fetch_parts(struct vcpu *vcpu, const struct hvm_context *c, u64 addr,
+				struct insn *insn)
 {
 	u8 bytes[INSN_MAX];
 	unsigned have = 0;
 
 	while (have < INSN_MAX) {
-		unsigned want = (unsigned)MIN(INSN_MAX - have, PAGE_SIZE - ((addr + have) & (PAGE_SIZE - 1)));
+		unsigned want = (unsigned)MIN(INSN_MAX - have,
+					      PAGE_SIZE - ((addr + have) & (PAGE_SIZE - 1)));
 		const u8 *code;
 		int err = fetch(vcpu, c, addr + have, &code);
 
@@ -82,7 +84,8 @@ int emulate_fetch(struct vcpu *vcpu, const struct insn **insn)
 	addr = code_address(vcpu, &c);
 	d = &vcpu->decoded[addr % INSNS_DECODED];
 	*insn = &d->insn;
-	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE) || unlikely((addr & (PAGE_SIZE - 1)) > PAGE_SIZE - INSN_MAX)) {
+	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ||
+	    unlikely((addr & (PAGE_SIZE - 1)) > PAGE_SIZE - INSN_MAX)) {
 		d->key = (union insn_key){ 0 };
 		return fetch_parts(vcpu, &c, addr, &d->insn);
 	}
@@ -111,7 +114,8 @@ void emulate_watch_armed(struct vcpu *vcpu, u64 addr, unsigned size, unsigned wa
 	for (unsigned n = 0; n < 4; n++) {
 		u64 len = bytes[DR7_LEN(dr7, n)], at = hvm->get(vcpu, HVM_DR0 + n) & ~(len - 1);
 
-		if (dr7 >> n * 2 & 3 && watch >> DR7_RW(dr7, n) & 1 && addr < at + len && at < addr + size)
+		if (dr7 >> n * 2 & 3 && watch >> DR7_RW(dr7, n) & 1 && addr < at + len &&
+		    at < addr + size)
 			vcpu->watched |= (u8)BIT(n);
 	}
 }
@@ -147,10 +151,8 @@ static unsigned plain_length(u32 bytes)
 	switch (bytes & 0xffff) {
 	case 0xa20f: /* CPUID */
 	case 0x300f: /* WRMSR */
-	case 0x320f: /* RDMSR */
-		return 2;
-	case 0x010f:
-		return (bytes >> 16 & 0xff) == 0xd9 ? 3 : 0; /* VMMCALL */
+	case 0x320f: /* RDMSR */ return 2;
+	case 0x010f: return (bytes >> 16 & 0xff) == 0xd9 ? 3 : 0; /* VMMCALL */
 	}
 	return (bytes & 0xff) == 0xf4; /* HLT */
 }
@@ -181,11 +183,8 @@ void emulate_skip_unknown(struct vcpu *vcpu)
 		return;
 	}
 	switch (emulate_fetch(vcpu, &insn)) {
-	case 0:
-		emulate_skip(vcpu, insn->len);
-		break;
-	case -EFAULT: /* #PF raised: the guest comes back to it */
-		break;
+	case 0: emulate_skip(vcpu, insn->len); break;
+	case -EFAULT: /* #PF raised: the guest comes back to it */ break;
 	default:
 		if (!emulate_again(vcpu))
 			emulate_refuse(vcpu, "cannot decode an instruction to step over");
@@ -202,7 +201,8 @@ u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex)
 {
 	const u64 *gpr = vcpu->regs.gpr;
 
-	return is_high_byte(reg, size, rex) ? gpr[reg - 4] >> 8 & 0xff : insn_truncate(gpr[reg], size);
+	return is_high_byte(reg, size, rex) ? gpr[reg - 4] >> 8 & 0xff
+					    : insn_truncate(gpr[reg], size);
 }
 
 void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 value)
@@ -265,8 +265,8 @@ void emulate_give_up(struct vcpu *vcpu, const char *why)
 	}
 	hvm->get_segment(vcpu, SEG_CS, &cs);
 	(void)guest_read_virt(vcpu, cs.base + vcpu->regs.rip, ACCESS_DEBUG, b, sizeof(b), &f);
-	vm_tell(vcpu->vm, "vcpu%u: %s at RIP %#lx (bytes %02x %02x %02x %02x %02x %02x %02x %02x)", vcpu->id, why,
-		vcpu->regs.rip, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
+	vm_tell(vcpu->vm, "vcpu%u: %s at RIP %#lx (bytes %02x %02x %02x %02x %02x %02x %02x %02x)",
+		vcpu->id, why, vcpu->regs.rip, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
 	vcpu_die(vcpu, VM_END_CRASH);
 }
 

@@ -23,7 +23,8 @@ static void access_device(struct vcpu *vcpu, u64 addr, unsigned size, bool write
 }
 
 /* What is not such an access is several of them, the largest that are, from the lowest address on. */
-static noinline void access_parts(struct vcpu *vcpu, u64 addr, unsigned size, bool write, u64 *value)
+static noinline void access_parts(struct vcpu *vcpu, u64 addr, unsigned size, bool write,
+				  u64 *value)
 {
 	for (unsigned done = 0, part; done < size; done += part) {
 		u64 v = *value >> done * 8;

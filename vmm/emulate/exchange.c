@@ -16,7 +16,8 @@ static int exchange_add(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 
 	if (err)
 		return err;
-	sum = emulate_alu(INSN_ADD, size, mem, emulate_get_gpr(vcpu, insn->reg, size, insn->rex), &rflags);
+	sum = emulate_alu(INSN_ADD, size, mem, emulate_get_gpr(vcpu, insn->reg, size, insn->rex),
+			  &rflags);
 	err = emulate_mem_write(vcpu, gva, size, sum);
 	if (err)
 		return err;
@@ -36,7 +37,8 @@ static int compare_exchange(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 	if (err)
 		return err;
 	same = mem == wanted;
-	err = emulate_mem_write(vcpu, gva, size, same ? emulate_get_gpr(vcpu, insn->reg, size, insn->rex) : mem);
+	err = emulate_mem_write(vcpu, gva, size,
+				same ? emulate_get_gpr(vcpu, insn->reg, size, insn->rex) : mem);
 	if (err)
 		return err;
 	(void)emulate_alu(INSN_CMP, size, wanted, mem, &rflags);
@@ -60,7 +62,8 @@ static int compare_exchange_pair(struct vcpu *vcpu, const struct insn *insn, u64
 		return err;
 	memcpy(&low, bytes, half);
 	memcpy(&high, bytes + half, half);
-	same = low == insn_truncate(gpr[GPR_RAX], half) && high == insn_truncate(gpr[GPR_RDX], half);
+	same = low == insn_truncate(gpr[GPR_RAX], half) &&
+	       high == insn_truncate(gpr[GPR_RDX], half);
 	if (same) {
 		memcpy(bytes, &gpr[GPR_RBX], half);
 		memcpy(bytes + half, &gpr[GPR_RCX], half);
@@ -88,11 +91,8 @@ int emulate_exchange(struct vcpu *vcpu, const struct insn *insn)
 	if (err)
 		return err;
 	switch (insn->op) {
-	case INSN_XADD:
-		return exchange_add(vcpu, insn, gva);
-	case INSN_CMPXCHG:
-		return compare_exchange(vcpu, insn, gva);
-	default:
-		return compare_exchange_pair(vcpu, insn, gva);
+	case INSN_XADD: return exchange_add(vcpu, insn, gva);
+	case INSN_CMPXCHG: return compare_exchange(vcpu, insn, gva);
+	default: return compare_exchange_pair(vcpu, insn, gva);
 	}
 }

@@ -8,20 +8,23 @@
 
 static bool plain(const struct insn *i)
 {
-	return i->op == INSN_MOV && i->mem && i->opsize == 4 && i->addrsize == 8 && !i->has_index && !i->rip_relative &&
-	       i->seg != SEG_FS && i->seg != SEG_GS && i->reg != GPR_RSP && !(i->has_base && i->base == GPR_RSP);
+	return i->op == INSN_MOV && i->mem && i->opsize == 4 && i->addrsize == 8 && !i->has_index &&
+	       !i->rip_relative && i->seg != SEG_FS && i->seg != SEG_GS && i->reg != GPR_RSP &&
+	       !(i->has_base && i->base == GPR_RSP);
 }
 
 unsigned lean_mmio(struct vcpu *vcpu, gpa_t addr, bool write)
 {
-	u64 rip = vcpu->regs.rip, in_page = rip & (PAGE_SIZE - 1), word[2], offset, *gpr = vcpu->regs.gpr;
+	u64 rip = vcpu->regs.rip, in_page = rip & (PAGE_SIZE - 1), word[2], offset,
+	    *gpr = vcpu->regs.gpr;
 	const struct guest_path *path = &vcpu->fetched;
 	struct decoded *d = &vcpu->decoded[rip % INSNS_DECODED];
 	const struct insn *i = &d->insn;
 	const struct mmio_range *r;
 
 	asm("" : "+r"(d), "+r"(i)); /* or the compiler computes them anew at each use */
-	if (!path->page || path->gva != rip - in_page || in_page > PAGE_SIZE - INSN_MAX || !guest_path_holds(path))
+	if (!path->page || path->gva != rip - in_page || in_page > PAGE_SIZE - INSN_MAX ||
+	    !guest_path_holds(path))
 		return 0;
 	/* The guest may change the bytes at any time: none is looked at twice. */
 	if (!guest_code(path->page + in_page, word) ||
@@ -34,7 +37,8 @@ unsigned lean_mmio(struct vcpu *vcpu, gpa_t addr, bool write)
 			return 0;
 	}
 	/* The bytes may have changed since the CPU made the access: no other one is made in its place. */
-	if (i->to_mem != write || (((u64)i->disp + (i->has_base ? gpr[i->base] : 0)) ^ addr.v) & (PAGE_SIZE - 1))
+	if (i->to_mem != write ||
+	    (((u64)i->disp + (i->has_base ? gpr[i->base] : 0)) ^ addr.v) & (PAGE_SIZE - 1))
 		return 0;
 	r = mmio_find(vcpu->vm, addr.v, 4, &offset);
 	if (!r || !(r->ops->sizes & 4) || !IS_ALIGNED(addr.v, 4))

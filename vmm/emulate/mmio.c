@@ -15,7 +15,9 @@
 /* MOV, MOVNTI, MOVZX, MOVSX, XCHG. */
 static int move(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 {
-	u64 reg = insn->has_imm ? insn->imm : emulate_get_gpr(vcpu, insn->reg, insn->opsize, insn->rex), mem;
+	u64 reg = insn->has_imm ? insn->imm
+				: emulate_get_gpr(vcpu, insn->reg, insn->opsize, insn->rex),
+	    mem;
 	int err;
 
 	if ((insn->op == INSN_MOV && insn->to_mem) || insn->op == INSN_MOVNTI)
@@ -26,9 +28,7 @@ static int move(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 	if (err)
 		return err;
 	switch (insn->op) {
-	case INSN_MOVZX:
-		emulate_set_gpr(vcpu, insn->reg, insn->dstsize, true, mem);
-		return 0;
+	case INSN_MOVZX: emulate_set_gpr(vcpu, insn->reg, insn->dstsize, true, mem); return 0;
 	case INSN_MOVSX:
 		emulate_set_gpr(vcpu, insn->reg, insn->dstsize, true,
 				insn_truncate(insn_sign_extend(mem, insn->opsize), insn->dstsize));
@@ -38,8 +38,7 @@ static int move(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 		if (err)
 			return err;
 		break;
-	default:
-		break;
+	default: break;
 	}
 	emulate_set_gpr(vcpu, insn->reg, insn->opsize, insn->rex, mem);
 	return 0;
@@ -52,8 +51,7 @@ static int perform(struct vcpu *vcpu, const struct insn *insn)
 	case INSN_MOVNTI:
 	case INSN_MOVZX:
 	case INSN_MOVSX:
-	case INSN_XCHG:
-		return move(vcpu, insn, emulate_operand(vcpu, insn));
+	case INSN_XCHG: return move(vcpu, insn, emulate_operand(vcpu, insn));
 	case INSN_XADD:
 	case INSN_CMPXCHG:
 	case INSN_CMPXCHG8B:
@@ -69,11 +67,14 @@ static int carry_out(struct vcpu *vcpu, const struct insn *insn, const struct vm
 {
 	int err;
 
-	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && (insn->op == INSN_MOVS || insn->op == INSN_STOS || insn->op == INSN_LODS))
+	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) &&
+	    (insn->op == INSN_MOVS || insn->op == INSN_STOS || insn->op == INSN_LODS))
 		return emulate_string(vcpu, insn, 0);
 	if (!insn->mem)
 		return -EINVAL;
-	vcpu->access = (struct exit_access){ .valid = true, .write = exit->stage2.write, .gpa = exit->stage2.gpa };
+	vcpu->access = (struct exit_access){ .valid = true,
+					     .write = exit->stage2.write,
+					     .gpa = exit->stage2.gpa };
 	err = perform(vcpu, insn);
 	vcpu->access.valid = false;
 	return err;
@@ -84,10 +85,12 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	const struct insn *insn;
 	int err;
 
-	if (IS_ENABLED(CONFIG_MITIGATIONS) && exit->stage2.exec && !exit->stage2.walk && vm_execute(vcpu, exit->stage2.gpa))
+	if (IS_ENABLED(CONFIG_MITIGATIONS) && exit->stage2.exec && !exit->stage2.walk &&
+	    vm_execute(vcpu, exit->stage2.gpa))
 		return;
 	/* Behind that: what it could not do for a page that was lost at this moment is no page without RAM. */
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unlikely(guest_is_lost(vcpu->vm, exit->stage2.gpa))) {
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) &&
+	    unlikely(guest_is_lost(vcpu->vm, exit->stage2.gpa))) {
 		vcpu_lost_access(vcpu, exit->stage2.gpa);
 		return;
 	}
@@ -101,8 +104,9 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	}
 	/* Not the instruction at RIP accessed it: it must not be carried out, perhaps for ever. */
 	if (vcpu->event.type != HVM_EVENT_NONE) {
-		vm_tell(vcpu->vm, "vcpu%u: delivery of vector %u accessed GPA %#lx, where there is no RAM", vcpu->id,
-			vcpu->event.vector, exit->stage2.gpa.v);
+		vm_tell(vcpu->vm,
+			"vcpu%u: delivery of vector %u accessed GPA %#lx, where there is no RAM",
+			vcpu->id, vcpu->event.vector, exit->stage2.gpa.v);
 		emulate_give_up(vcpu, "the guest cannot go on");
 		return;
 	}

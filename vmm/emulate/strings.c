@@ -10,13 +10,15 @@
 /* Linear address of the operand at rSI (seg) or rDI (ES). */
 static u64 operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer)
 {
-	return emulate_linear(vcpu, insn, pointer == GPR_RDI ? SEG_ES : insn->seg, vcpu->regs.gpr[pointer]);
+	return emulate_linear(vcpu, insn, pointer == GPR_RDI ? SEG_ES : insn->seg,
+			      vcpu->regs.gpr[pointer]);
 }
 
 /* False when a REP instruction has nothing left to do. */
 static bool more(const struct vcpu *vcpu, const struct insn *insn)
 {
-	return !(insn->rep || insn->repne) || insn_truncate(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
+	return !(insn->rep || insn->repne) ||
+	       insn_truncate(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
 }
 
 /*
@@ -25,7 +27,8 @@ static bool more(const struct vcpu *vcpu, const struct insn *insn)
  */
 static bool pause(struct vcpu *vcpu, const struct insn *insn, unsigned done)
 {
-	if (likely(done < STRING_BATCH && !(vcpu->regs.rflags & RFLAGS_TF) && !vcpu->watched) || !more(vcpu, insn))
+	if (likely(done < STRING_BATCH && !(vcpu->regs.rflags & RFLAGS_TF) && !vcpu->watched) ||
+	    !more(vcpu, insn))
 		return false;
 	emulate_retire(vcpu);
 	/* What comes now, trap or interrupt, returns to the rest of it: no second instruction breakpoint (SDM vol. 3, 18.3.1.1). */
@@ -50,7 +53,8 @@ static void advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di
 /* One element: from memory, a port or RAX to memory, a port or RAX. */
 static int move(struct vcpu *vcpu, const struct insn *insn, u16 port, bool si, bool di)
 {
-	u64 v = emulate_get_gpr(vcpu, GPR_RAX, insn->opsize, true), to = di ? operand(vcpu, insn, GPR_RDI) : 0;
+	u64 v = emulate_get_gpr(vcpu, GPR_RAX, insn->opsize, true),
+	    to = di ? operand(vcpu, insn, GPR_RDI) : 0;
 	int err = 0;
 
 	if (insn->op == INSN_INS || insn->op == INSN_OUTS)

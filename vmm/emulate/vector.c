@@ -11,7 +11,8 @@
  */
 static bool usable(struct vcpu *vcpu, const struct insn *insn)
 {
-	u64 wanted = insn->evex ? XCR0_SSE | XCR0_AVX | XCR0_OPMASK | XCR0_ZMM_HI256 | XCR0_HI16_ZMM : XCR0_SSE | XCR0_AVX;
+	u64 wanted = insn->evex ? XCR0_SSE | XCR0_AVX | XCR0_OPMASK | XCR0_ZMM_HI256 | XCR0_HI16_ZMM
+				: XCR0_SSE | XCR0_AVX;
 	struct hvm_context c;
 
 	hvm->get_context(vcpu, &c);
@@ -19,7 +20,8 @@ static bool usable(struct vcpu *vcpu, const struct insn *insn)
 		return false;
 	if (!insn->vex && !insn->evex)
 		return !(c.cr0 & CR0_EM) && c.cr4 & CR4_OSFXSR;
-	return c.cr0 & CR0_PE && !(vcpu->regs.rflags & RFLAGS_VM) && c.cr4 & CR4_OSXSAVE && (vcpu->xcr0 & wanted) == wanted;
+	return c.cr0 & CR0_PE && !(vcpu->regs.rflags & RFLAGS_VM) && c.cr4 & CR4_OSXSAVE &&
+	       (vcpu->xcr0 & wanted) == wanted;
 }
 
 static int store(struct vcpu *vcpu, const struct insn *insn, u64 gva)

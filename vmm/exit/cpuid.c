@@ -20,17 +20,22 @@ static noinline void look_up(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	struct cpuid_regs found;
 	struct cpuid_dynamic dyn = {
-		.apic_id = vcpu->apic_id, .cr4 = hvm->get(vcpu, HVM_CR4), .xcr0 = vcpu->xcr0, .xss = vcpu->xss,
+		.apic_id = vcpu->apic_id,
+		.cr4 = hvm->get(vcpu, HVM_CR4),
+		.xcr0 = vcpu->xcr0,
+		.xss = vcpu->xss,
 		.apic_enabled = vcpu->apic_base & APIC_BASE_EN,
 	};
 
-	cpuid_get(&vm_parts(vcpu->vm)->cpuid, &dyn, (u32)vcpu->regs.gpr[GPR_RAX], (u32)vcpu->regs.gpr[GPR_RCX], &found);
+	cpuid_get(&vm_parts(vcpu->vm)->cpuid, &dyn, (u32)vcpu->regs.gpr[GPR_RAX],
+		  (u32)vcpu->regs.gpr[GPR_RCX], &found);
 	answer(vcpu, exit, &found);
 }
 
 void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	const struct cpuid_regs *r = cpuid_policy_plain(&vm_parts(vcpu->vm)->cpuid, (u32)vcpu->regs.gpr[GPR_RAX]);
+	const struct cpuid_regs *r =
+		cpuid_policy_plain(&vm_parts(vcpu->vm)->cpuid, (u32)vcpu->regs.gpr[GPR_RAX]);
 
 	if (r)
 		answer(vcpu, exit, r);

@@ -33,11 +33,13 @@ static bool load_pdptes(struct vcpu *vcpu, u64 cr0, u64 cr4, u64 efer)
 
 static int write_cr0(struct vcpu *vcpu, u64 value)
 {
-	u64 old = hvm->get(vcpu, HVM_CR0), cr4 = hvm->get(vcpu, HVM_CR4), efer = hvm->get(vcpu, HVM_EFER);
+	u64 old = hvm->get(vcpu, HVM_CR0), cr4 = hvm->get(vcpu, HVM_CR4),
+	    efer = hvm->get(vcpu, HVM_EFER);
 	struct segment cs;
 
 	hvm->get_segment(vcpu, SEG_CS, &cs);
-	if (value >> 32 || (value & CR0_PG && !(value & CR0_PE)) || (value & CR0_NW && !(value & CR0_CD)))
+	if (value >> 32 || (value & CR0_PG && !(value & CR0_PE)) ||
+	    (value & CR0_NW && !(value & CR0_CD)))
 		return -EINVAL;
 	value = (value & CR0_KNOWN) | CR0_ET;
 	if (value & CR0_PG && !(old & CR0_PG) && efer & EFER_LME) {
@@ -67,7 +69,8 @@ static int write_cr4(struct vcpu *vcpu, u64 value)
 		return -EINVAL;
 	if (value & CR4_PCIDE && !(old & CR4_PCIDE) && (!lma || hvm->get(vcpu, HVM_CR3) & 0xfff))
 		return -EINVAL;
-	if ((old ^ value) & CR4_LOADS_PDPTES && !load_pdptes(vcpu, hvm->get(vcpu, HVM_CR0), value, hvm->get(vcpu, HVM_EFER)))
+	if ((old ^ value) & CR4_LOADS_PDPTES &&
+	    !load_pdptes(vcpu, hvm->get(vcpu, HVM_CR0), value, hvm->get(vcpu, HVM_EFER)))
 		return -EINVAL;
 	hvm->set(vcpu, HVM_CR4, value);
 	return 0;
@@ -76,40 +79,26 @@ static int write_cr4(struct vcpu *vcpu, u64 value)
 static int write_cr(struct vcpu *vcpu, unsigned cr, u64 value)
 {
 	switch (cr) {
-	case 0:
-		return write_cr0(vcpu, value);
-	case 4:
-		return write_cr4(vcpu, value);
+	case 0: return write_cr0(vcpu, value);
+	case 4: return write_cr4(vcpu, value);
 	case 8:
 		if (value >> 4)
 			return -EINVAL;
 		vcpu->vm->intc->set_cr8(vcpu, value);
 		return 0;
-	default:
-		return -ENOSYS;
+	default: return -ENOSYS;
 	}
 }
 
 static int read_cr(struct vcpu *vcpu, unsigned cr, u64 *value)
 {
 	switch (cr) {
-	case 0:
-		*value = hvm->get(vcpu, HVM_CR0);
-		return 0;
-	case 2:
-		*value = hvm->get(vcpu, HVM_CR2);
-		return 0;
-	case 3:
-		*value = hvm->get(vcpu, HVM_CR3);
-		return 0;
-	case 4:
-		*value = hvm->get(vcpu, HVM_CR4);
-		return 0;
-	case 8:
-		*value = vcpu->vm->intc->get_cr8(vcpu);
-		return 0;
-	default:
-		return -ENOSYS;
+	case 0: *value = hvm->get(vcpu, HVM_CR0); return 0;
+	case 2: *value = hvm->get(vcpu, HVM_CR2); return 0;
+	case 3: *value = hvm->get(vcpu, HVM_CR3); return 0;
+	case 4: *value = hvm->get(vcpu, HVM_CR4); return 0;
+	case 8: *value = vcpu->vm->intc->get_cr8(vcpu); return 0;
+	default: return -ENOSYS;
 	}
 }
 
@@ -120,12 +109,12 @@ static int access_cr(struct vcpu *vcpu, const struct vmexit *exit, unsigned gpr)
 	int err;
 
 	switch (exit->cr.kind) {
-	case CR_CLTS:
-		return write_cr0(vcpu, cr0 & ~CR0_TS);
+	case CR_CLTS: return write_cr0(vcpu, cr0 & ~CR0_TS);
 	case CR_LMSW: /* loads PE, MP, EM, TS; cannot clear PE */
-		return write_cr0(vcpu, (cr0 & ~(CR0_MP | CR0_EM | CR0_TS)) | (exit->cr.lmsw & (CR0_PE | CR0_MP | CR0_EM | CR0_TS)));
-	case CR_MOV:
-		break;
+		return write_cr0(vcpu,
+				 (cr0 & ~(CR0_MP | CR0_EM | CR0_TS)) |
+					 (exit->cr.lmsw & (CR0_PE | CR0_MP | CR0_EM | CR0_TS)));
+	case CR_MOV: break;
 	}
 	if (exit->cr.write) {
 		struct segment cs;
@@ -151,7 +140,9 @@ static int store_msw(struct vcpu *vcpu, const struct insn *insn, const struct hv
 	if (c->cpl && c->cr4 & CR4_UMIP)
 		return -EINVAL;
 	if (insn->mem)
-		return emulate_mem_write(vcpu, emulate_operand(vcpu, insn), 2, (u16)c->cr0) ? -EFAULT : DONE;
+		return emulate_mem_write(vcpu, emulate_operand(vcpu, insn), 2, (u16)c->cr0)
+			       ? -EFAULT
+			       : DONE;
 	emulate_set_gpr(vcpu, insn->rm, insn->opsize, true, c->cr0);
 	return DONE;
 }
@@ -184,9 +175,7 @@ static int decode_cr(struct vcpu *vcpu, struct vmexit *exit)
 		exit->cr.write = !insn->to_mem;
 		exit->cr.gpr = insn->rm;
 		return 0;
-	case INSN_CLTS:
-		exit->cr.kind = CR_CLTS;
-		return 0;
+	case INSN_CLTS: exit->cr.kind = CR_CLTS; return 0;
 	case INSN_LMSW: {
 		u64 value = insn->mem ? 0 : vcpu->regs.gpr[insn->rm];
 
@@ -196,8 +185,7 @@ static int decode_cr(struct vcpu *vcpu, struct vmexit *exit)
 		exit->cr.lmsw = (u16)value;
 		return 0;
 	}
-	default:
-		return -EAGAIN;
+	default: return -EAGAIN;
 	}
 }
 
@@ -212,12 +200,8 @@ void exit_cr(struct vcpu *vcpu, const struct vmexit *raw)
 		err = access_cr(vcpu, &exit, exit.cr.gpr);
 	switch (err) {
 	case 0:
-	case DONE:
-		emulate_skip_exit(vcpu, &exit);
-		break;
-	case -EINVAL:
-		vcpu_raise_error(vcpu, VEC_GP, 0);
-		break;
+	case DONE: emulate_skip_exit(vcpu, &exit); break;
+	case -EINVAL: vcpu_raise_error(vcpu, VEC_GP, 0); break;
 	default:
 		if (!emulate_again(vcpu))
 			emulate_refuse(vcpu, "control-register access that Margay does not know");

@@ -9,9 +9,7 @@
 #include "vmm/vm.h"
 
 /* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
-static void exit_nothing(struct vcpu *, const struct vmexit *)
-{
-}
+static void exit_nothing(struct vcpu *, const struct vmexit *) { }
 
 static void exit_extint(struct vcpu *, const struct vmexit *)
 {
@@ -108,8 +106,8 @@ static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *)
 	vm_tell(vcpu->vm, "vcpu%u: triple fault at RIP %#lx", vcpu->id, vcpu->regs.rip);
 	/* The event that it began with, where the CPU says so. */
 	if (vcpu->event.type != HVM_EVENT_NONE)
-		vm_tell(vcpu->vm, "vcpu%u: while vector %u was delivered, error code %#x", vcpu->id, vcpu->event.vector,
-			vcpu->event.error);
+		vm_tell(vcpu->vm, "vcpu%u: while vector %u was delivered, error code %#x", vcpu->id,
+			vcpu->event.vector, vcpu->event.error);
 	vcpu_die(vcpu, VM_END_TRIPLE_FAULT);
 }
 
@@ -122,15 +120,16 @@ static void dump(struct vcpu *vcpu)
 		struct segment s;
 
 		hvm->get_segment(vcpu, seg, &s);
-		vm_tell(vcpu->vm, "%-4s %04x base %#lx limit %#x attributes %#x", name[seg], s.selector, s.base, s.limit, s.attr);
+		vm_tell(vcpu->vm, "%-4s %04x base %#lx limit %#x attributes %#x", name[seg],
+			s.selector, s.base, s.limit, s.attr);
 	}
 }
 
 static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	vm_tell(vcpu->vm, "vcpu%u: %s, %s code %#lx, RIP %#lx", vcpu->id,
-		exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, exit->raw,
-		vcpu->regs.rip);
+		exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name,
+		exit->raw, vcpu->regs.rip);
 	if (IS_ENABLED(CONFIG_DUMPS))
 		dump(vcpu);
 	vcpu_die(vcpu, VM_END_CRASH);

@@ -40,9 +40,9 @@ static int read_host(struct vcpu *, u32 msr, u64 *value)
  * IA32_ARCH_CAPABILITIES without the bits that announce an MSR the guest has
  * not (TSX_CTRL, MCU_OPT_CTRL, XAPIC_DISABLE_STATUS, ...): Linux would use it.
  */
-#define ARCH_CAPABILITIES_FACTS                                                                                     \
-	(0x7full | BIT(8) | BIT(13) | BIT(14) | BIT(15) | BIT(17) | BIT(19) | BIT(20) | BIT(24) | BIT(26) | BIT(27) | \
-	 BIT(28) | BIT(62))
+#define ARCH_CAPABILITIES_FACTS \
+	(0x7full | BIT(8) | BIT(13) | BIT(14) | BIT(15) | BIT(17) | BIT(19) | BIT(20) | BIT(24) | \
+	 BIT(26) | BIT(27) | BIT(28) | BIT(62))
 
 static int read_arch_capabilities(struct vcpu *vcpu, u32 msr, u64 *value)
 {
@@ -87,7 +87,9 @@ static void open_tsc_adjust(struct vcpu *vcpu)
 	u64 host;
 
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
-		hvm->intercept_msr(vcpu, MSR_TSC_ADJUST, host_rdmsr(MSR_TSC_ADJUST, &host) || host != vcpu->tsc_adjust, true);
+		hvm->intercept_msr(vcpu, MSR_TSC_ADJUST,
+				   host_rdmsr(MSR_TSC_ADJUST, &host) || host != vcpu->tsc_adjust,
+				   true);
 }
 
 static int write_tsc_adjust(struct vcpu *vcpu, u32, u64 value)
@@ -163,7 +165,8 @@ static int read_xss(struct vcpu *vcpu, u32, u64 *value)
 
 static int write_xss(struct vcpu *vcpu, u32 msr, u64 value)
 {
-	if (!hvm_caps.xsaves || value & ~vm_parts(vcpu->vm)->cpuid.xss_allowed || host_wrmsr(msr, value))
+	if (!hvm_caps.xsaves || value & ~vm_parts(vcpu->vm)->cpuid.xss_allowed ||
+	    host_wrmsr(msr, value))
 		return -EFAULT;
 	vcpu->xss = value;
 	return 0;
@@ -184,7 +187,9 @@ static int read_misc_enable(struct vcpu *vcpu, u32, u64 *value)
 /* How deep C-states go, and C1E: the package's, which a VM need not own. Drivers of Linux for MWAIT take it that they are there. */
 static int read_idle(struct vcpu *vcpu, u32 msr, u64 *value)
 {
-	return !vm_mwait(vcpu->vm) ? -EFAULT : read_host(vcpu, msr, value) ? read_zero(vcpu, msr, value) : 0;
+	return !vm_mwait(vcpu->vm)           ? -EFAULT
+	       : read_host(vcpu, msr, value) ? read_zero(vcpu, msr, value)
+					     : 0;
 }
 
 static int write_idle(struct vcpu *vcpu, u32, u64)
@@ -229,8 +234,10 @@ static const struct msr_rule rules[] = {
 	{ MSR_DEBUGCTL, 1, ANY, read_debugctl, write_debugctl },
 	{ MSR_MTRR_PHYSBASE0, 2 * MTRR_VARIABLE, ANY, read_mtrr, write_mtrr },
 	{ MSR_MTRR_FIX64K_00000, 1, ANY, read_mtrr, write_mtrr },
-	{ MSR_MTRR_FIX16K_80000, MSR_MTRR_FIX16K_A0000 - MSR_MTRR_FIX16K_80000 + 1, ANY, read_mtrr, write_mtrr },
-	{ MSR_MTRR_FIX4K_C0000, MSR_MTRR_FIX4K_F8000 - MSR_MTRR_FIX4K_C0000 + 1, ANY, read_mtrr, write_mtrr },
+	{ MSR_MTRR_FIX16K_80000, MSR_MTRR_FIX16K_A0000 - MSR_MTRR_FIX16K_80000 + 1, ANY, read_mtrr,
+	  write_mtrr },
+	{ MSR_MTRR_FIX4K_C0000, MSR_MTRR_FIX4K_F8000 - MSR_MTRR_FIX4K_C0000 + 1, ANY, read_mtrr,
+	  write_mtrr },
 	{ MSR_PAT, 1, ANY, read_pat, write_pat },
 	{ MSR_MTRR_DEF_TYPE, 1, ANY, read_mtrr, write_mtrr },
 	{ MSR_XSS, 1, ANY, read_xss, write_xss },
@@ -257,7 +264,8 @@ static const struct msr_rule *find_rule(const struct vm *vm, u32 msr)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++)
 		if (msr - rules[i].first < rules[i].count)
-			return rules[i].vendor == ANY || rules[i].vendor == vendor(vm) ? &rules[i] : NULL;
+			return rules[i].vendor == ANY || rules[i].vendor == vendor(vm) ? &rules[i]
+										       : NULL;
 	return NULL;
 }
 
@@ -308,8 +316,8 @@ void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit)
 
 /* Switched by the backend or never used by the LWK. */
 static const u32 always_open[] = {
-	MSR_SYSENTER_CS, MSR_SYSENTER_ESP, MSR_SYSENTER_EIP, MSR_STAR, MSR_LSTAR, MSR_CSTAR, MSR_SFMASK,
-	MSR_FS_BASE, MSR_GS_BASE, MSR_KERNEL_GS_BASE,
+	MSR_SYSENTER_CS, MSR_SYSENTER_ESP, MSR_SYSENTER_EIP, MSR_STAR,    MSR_LSTAR,
+	MSR_CSTAR,       MSR_SFMASK,       MSR_FS_BASE,      MSR_GS_BASE, MSR_KERNEL_GS_BASE,
 };
 
 static bool shown(struct vcpu *vcpu, u32 leaf, u32 subleaf, unsigned reg, u32 mask)
@@ -331,8 +339,8 @@ static const struct {
 	u8 reg;
 	u32 mask;
 } open_if_shown[] = {
-	{ MSR_TSC_AUX, 0x80000001, 0, EDX, BIT(27) },              /* RDTSCP */
-	{ MSR_TSC_AUX, 7, 0, ECX, BIT(22) },                       /* RDPID */
+	{ MSR_TSC_AUX, 0x80000001, 0, EDX, BIT(27) }, /* RDTSCP */
+	{ MSR_TSC_AUX, 7, 0, ECX, BIT(22) }, /* RDPID */
 	{ MSR_SPEC_CTRL, 7, 0, EDX, BIT(26) | BIT(27) | BIT(31) }, /* IBRS/IBPB, STIBP, SSBD */
 	{ MSR_SPEC_CTRL, 0x80000008, 0, EBX, BIT(14) | BIT(15) | BIT(24) },
 	{ MSR_PRED_CMD, 7, 0, EDX, BIT(26) },
@@ -364,7 +372,8 @@ void msr_open_passthrough(struct vcpu *vcpu)
 	for (unsigned i = 0; i < ARRAY_SIZE(open_if_shown); i++) {
 		u32 msr = open_if_shown[i].msr;
 
-		if (shown(vcpu, open_if_shown[i].leaf, open_if_shown[i].subleaf, open_if_shown[i].reg, open_if_shown[i].mask))
+		if (shown(vcpu, open_if_shown[i].leaf, open_if_shown[i].subleaf,
+			  open_if_shown[i].reg, open_if_shown[i].mask))
 			hvm->intercept_msr(vcpu, msr, false, false);
 		else if (msr != MSR_PRED_CMD)
 			continue;
@@ -372,6 +381,8 @@ void msr_open_passthrough(struct vcpu *vcpu)
 		 * The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends those, whatever this guest is
 		 * shown, and faults where the CPU has none.
 		 */
-		(void)host_wrmsr(msr, msr == MSR_SPEC_CTRL ? spec_ctrl : msr == MSR_PRED_CMD ? BIT(0) : 0);
+		(void)host_wrmsr(msr, msr == MSR_SPEC_CTRL  ? spec_ctrl
+				      : msr == MSR_PRED_CMD ? BIT(0)
+							    : 0);
 	}
 }

@@ -47,7 +47,8 @@ unsigned gdb_memory(struct vcpu *vcpu, u64 address, u8 *bytes, unsigned n, bool 
 		len = (unsigned)MIN(n - done, PAGE_SIZE - ((address + done) & (PAGE_SIZE - 1)));
 		if (guest_translate(vcpu, address + done, ACCESS_DEBUG, &pa, &f))
 			break;
-		if (write ? guest_write(vm, pa, bytes + done, len) : guest_read(vm, pa, bytes + done, len))
+		if (write ? guest_write(vm, pa, bytes + done, len)
+			  : guest_read(vm, pa, bytes + done, len))
 			break;
 		for (struct soft *s = soft; s < soft + SOFT_MAX; s++) {
 			u8 *byte = bytes + done + (s->gpa - pa.v), int3 = INT3;
@@ -109,7 +110,9 @@ static void remove_soft(struct vm *vm, struct soft *s)
 /* Type and length as in DR7; -1: no such watch. */
 static int dr7_bits(enum gdb_break kind, u64 address, unsigned length)
 {
-	static const u8 type[] = { [GDB_EXEC] = 0, [GDB_WRITE] = 1, [GDB_READ] = 3, [GDB_ACCESS] = 3 };
+	static const u8 type[] = {
+		[GDB_EXEC] = 0, [GDB_WRITE] = 1, [GDB_READ] = 3, [GDB_ACCESS] = 3
+	};
 	static const u8 code[] = { [1] = 0, [2] = 1, [4] = 3, [8] = 2 };
 
 	if (kind == GDB_EXEC)
@@ -138,7 +141,9 @@ static int change_hard(enum gdb_break kind, u64 address, unsigned length, bool i
 		return 0;
 	if (!free)
 		return -ENOSPC;
-	*free = (struct hard){ .used = true, .kind = (u8)kind, .dr7 = (u8)bits, .address = address };
+	*free = (struct hard){
+		.used = true, .kind = (u8)kind, .dr7 = (u8)bits, .address = address
+	};
 	return 0;
 }
 
@@ -171,7 +176,8 @@ bool gdb_soft_at_rip(struct vcpu *vcpu)
 	gpa_t pa;
 
 	hvm->get_context(vcpu, &c);
-	return !guest_translate(vcpu, c.cs_base + vcpu->regs.rip, ACCESS_DEBUG, &pa, &f) && find_soft(pa.v);
+	return !guest_translate(vcpu, c.cs_base + vcpu->regs.rip, ACCESS_DEBUG, &pa, &f) &&
+	       find_soft(pa.v);
 }
 
 bool gdb_hard_free(unsigned *i)
@@ -244,7 +250,10 @@ void gdb_arm(struct vcpu *vcpu)
 	for (unsigned i = 0; i < DEBUG_REGISTERS; i++) {
 		bool landing = d->step == STEP_LANDING && d->landing_dr == i;
 
-		hvm->set(vcpu, HVM_DR0 + i, hard[i].used ? hard[i].address : landing ? d->landing : d->dr[i]);
+		hvm->set(vcpu, HVM_DR0 + i,
+			 hard[i].used ? hard[i].address
+			 : landing    ? d->landing
+				      : d->dr[i]);
 		if (!hard[i].used && !landing)
 			continue;
 		dr7 &= ~(DR7_ENABLE(i) | 0xfull << DR7_SHIFT(i));
@@ -269,7 +278,8 @@ static int decode_dr(struct vcpu *vcpu, u8 *len, bool *write, unsigned *dr, unsi
 		return err;
 	*len = insn->len;
 	hvm->get_context(vcpu, &c);
-	if (gdb_memory(vcpu, c.cs_base + vcpu->regs.rip, b, insn->len, false) != insn->len || insn->len < 3)
+	if (gdb_memory(vcpu, c.cs_base + vcpu->regs.rip, b, insn->len, false) != insn->len ||
+	    insn->len < 3)
 		return -EINVAL;
 	i = insn->len - 3u;
 	*write = b[i + 1] == 0x23;

@@ -43,18 +43,15 @@ enum gdb_event gdb_feed(struct gdb_line *l, u8 byte)
 	if (!byte && (l->state == GDB_SUM1 || l->state == GDB_SUM2 || l->text[0] != 'X'))
 		return GDB_NONE;
 	switch (l->state) {
-	case GDB_IDLE:
-		return idle(byte);
+	case GDB_IDLE: return idle(byte);
 	case GDB_SUM1:
 		l->bad = l->bad || hex_digit((char)byte) < 0;
 		l->digit = (u8)hex_digit((char)byte);
 		l->state = GDB_SUM2;
 		return GDB_NONE;
-	case GDB_SUM2:
-		return end(l, byte);
+	case GDB_SUM2: return end(l, byte);
 	case GDB_TEXT:
-	case GDB_ESCAPED:
-		break;
+	case GDB_ESCAPED: break;
 	}
 	if (byte == '#') {
 		l->state = GDB_SUM1;

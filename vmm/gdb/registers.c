@@ -101,8 +101,9 @@ bool gdb_register_get(struct vcpu *vcpu, unsigned i, u8 value[GDB_REGISTER_MAX])
 /* What an entry would refuse is refused here (SDM vol. 3, 27.3.1.4). */
 int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_MAX])
 {
-	const u64 flags = RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_TF | RFLAGS_IF | RFLAGS_DF |
-			  RFLAGS_OF | RFLAGS_IOPL | RFLAGS_NT | RFLAGS_RF | RFLAGS_AC | BIT(21);
+	const u64 flags = RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_TF |
+			  RFLAGS_IF | RFLAGS_DF | RFLAGS_OF | RFLAGS_IOPL | RFLAGS_NT | RFLAGS_RF |
+			  RFLAGS_AC | BIT(21);
 	const struct run *r = find_run(i, &i);
 	u64 v = 0;
 
@@ -110,11 +111,10 @@ int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_
 		return -EINVAL;
 	memcpy(&v, value, MIN(r->bytes, sizeof(v)));
 	switch ((enum kind)r->kind) {
-	case GENERAL:
-		vcpu->regs.gpr[r->first[i]] = v;
-		return 0;
+	case GENERAL: vcpu->regs.gpr[r->first[i]] = v; return 0;
 	case RIP:
-		if (hvm->get(vcpu, HVM_EFER) & EFER_LMA ? (u64)((s64)(v << 16) >> 16) != v : v >> 32)
+		if (hvm->get(vcpu, HVM_EFER) & EFER_LMA ? (u64)((s64)(v << 16) >> 16) != v
+							: v >> 32)
 			return -EINVAL;
 		vcpu->regs.rip = v;
 		vcpu->halted = false;
@@ -124,8 +124,7 @@ int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_
 			vcpu->regs.shadow = 0;
 		vcpu->regs.rflags = (vcpu->regs.rflags & ~flags) | (v & flags);
 		return 0;
-	default:
-		return -EPERM;
+	default: return -EPERM;
 	}
 }
 
@@ -164,8 +163,10 @@ unsigned gdb_description(unsigned offset, unsigned max, char *out, bool *more)
 {
 	struct window w = { .offset = offset, .max = max, .out = out };
 
-	emit(&w, "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\"><target version=\"1.0\">"
-		 "<architecture>i386:x86-64</architecture>", ~0u);
+	emit(&w,
+	     "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\"><target version=\"1.0\">"
+	     "<architecture>i386:x86-64</architecture>",
+	     ~0u);
 	for (unsigned i = 0; i < ARRAY_SIZE(runs); i++)
 		emit_run(&w, &runs[i]);
 	emit(&w, "</feature></target>", ~0u);

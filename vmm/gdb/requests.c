@@ -142,7 +142,8 @@ static void write_register(struct call *c)
 	u8 value[GDB_REGISTER_MAX];
 	u64 i;
 
-	if (!number(c, &i) || i >= gdb_register_count() || !skip(c, "=") || !hex_bytes(c, value, gdb_register_size((unsigned)i)))
+	if (!number(c, &i) || i >= gdb_register_count() || !skip(c, "=") ||
+	    !hex_bytes(c, value, gdb_register_size((unsigned)i)))
 		say_result(c, -EINVAL);
 	else
 		say_result(c, gdb_register_set(c->vcpu, (unsigned)i, value));
@@ -194,14 +195,17 @@ static void change_breakpoint(struct call *c, bool insert)
 	else if (gdb_running())
 		say_result(c, -EBUSY);
 	else
-		say_result(c, gdb_break(c->vcpu, (enum gdb_break)(kind - '0'), address, (unsigned)n, insert));
+		say_result(c, gdb_break(c->vcpu, (enum gdb_break)(kind - '0'), address, (unsigned)n,
+					insert));
 }
 
 /* ---- running ---- */
 
 static enum gdb_action action_of(char letter)
 {
-	return letter == 's' || letter == 'S' ? GDB_STEP : letter == 'c' || letter == 'C' ? GDB_CONTINUE : GDB_HOLD;
+	return letter == 's' || letter == 'S'   ? GDB_STEP
+	       : letter == 'c' || letter == 'C' ? GDB_CONTINUE
+						: GDB_HOLD;
 }
 
 static unsigned resume(struct call *c, const u8 *action)
@@ -267,8 +271,10 @@ static void supported(struct call *c)
 	}
 	gdb_begin(c->vcpu);
 	gdb_understands(swbreak, hwbreak);
-	snprintf(text, sizeof(text), "PacketSize=%x;qXfer:features:read+;QStartNoAckMode+;swbreak+;hwbreak+;vContSupported+",
-		 GDB_PACKET);
+	snprintf(
+		text, sizeof(text),
+		"PacketSize=%x;qXfer:features:read+;QStartNoAckMode+;swbreak+;hwbreak+;vContSupported+",
+		GDB_PACKET);
 	say(c, text);
 }
 
@@ -281,7 +287,8 @@ static void description(struct call *c)
 		say_result(c, -EINVAL);
 		return;
 	}
-	c->n = 1 + gdb_description((unsigned)offset, (unsigned)MIN(n, GDB_PACKET - 1), c->answer + 1, &more);
+	c->n = 1 + gdb_description((unsigned)offset, (unsigned)MIN(n, GDB_PACKET - 1),
+				   c->answer + 1, &more);
 	c->answer[0] = more ? 'm' : 'l';
 }
 
@@ -328,7 +335,8 @@ static void select_thread(struct call *c, bool set)
 
 unsigned gdb_command(struct vcpu *vcpu, const char *text, unsigned length, char *answer)
 {
-	struct call call = { .vcpu = vcpu, .p = text + 1, .end = text + length, .answer = answer }, *c = &call;
+	struct call call = { .vcpu = vcpu, .p = text + 1, .end = text + length, .answer = answer },
+		    *c = &call;
 	unsigned self = gdb_current();
 
 	if (!length)
@@ -358,9 +366,7 @@ unsigned gdb_command(struct vcpu *vcpu, const char *text, unsigned length, char 
 		gdb_detach(vcpu);
 		say(c, "OK");
 		break;
-	case 'k':
-		gdb_kill(vcpu);
-		return GDB_NO_ANSWER;
+	case 'k': gdb_kill(vcpu); return GDB_NO_ANSWER;
 	case 'v':
 		if (skip(c, "Cont?"))
 			say(c, "vCont;c;C;s;S");

@@ -72,8 +72,11 @@ void gdb_understands(bool sw, bool hw)
 
 static unsigned stop_reply(int kind, u64 address, char *out)
 {
-	static const char *const watch[] = { [GDB_WRITE] = "watch", [GDB_READ] = "rwatch", [GDB_ACCESS] = "awatch" };
-	int n = snprintf(out, 64, "T%02xthread:%x;", kind == GDB_INTERRUPTED ? 2u : 5u, current + 1);
+	static const char *const watch[] = {
+		[GDB_WRITE] = "watch", [GDB_READ] = "rwatch", [GDB_ACCESS] = "awatch"
+	};
+	int n = snprintf(out, 64, "T%02xthread:%x;", kind == GDB_INTERRUPTED ? 2u : 5u,
+			 current + 1);
 
 	if (kind >= GDB_WRITE)
 		n += snprintf(out + n, 64, "%s:%lx;", watch[kind], address);
@@ -188,7 +191,8 @@ static void dispatch(void)
 		if (!strcmp(monitor_vm_name(i), vm_name)) {
 			found = monitor_vm_hold(i);
 			if (found) {
-				struct vcpu *vcpu = found->vcpus[current < found->nr_vcpus ? current : 0];
+				struct vcpu *vcpu =
+					found->vcpus[current < found->nr_vcpus ? current : 0];
 
 				busy = true;
 				__atomic_store_n(&vcpu->debug.wanted, true, __ATOMIC_RELEASE);
@@ -210,18 +214,13 @@ static void receive(u8 byte)
 		ack('+');
 		dispatch();
 		break;
-	case GDB_BAD:
-		ack('-');
-		break;
-	case GDB_BREAK:
-		interrupt();
-		break;
+	case GDB_BAD: ack('-'); break;
+	case GDB_BREAK: interrupt(); break;
 	case GDB_RESEND:
 		if (acks)
 			host_debug_send(frame, frame_length);
 		break;
-	case GDB_NONE:
-		break;
+	case GDB_NONE: break;
 	}
 }
 
@@ -310,7 +309,11 @@ static void gdb_vm_destroy(struct vm *ended)
 }
 
 static const struct debugger stub = {
-	.serve = serve, .enter = enter, .exception = exception, .retired = retired, .exit_dr = exit_dr,
+	.serve = serve,
+	.enter = enter,
+	.exception = exception,
+	.retired = retired,
+	.exit_dr = exit_dr,
 };
 
 static const struct vm_stage gdb_stage = { .at = STAGE_DEBUGGER, .destroy = gdb_vm_destroy };
@@ -329,9 +332,12 @@ static void gdb_start(void)
 				debugger = NULL;
 				return;
 			}
-			host_log("margay: gdb: %s can be debugged on the second serial line", vm_name);
+			host_log("margay: gdb: %s can be debugged on the second serial line",
+				 vm_name);
 			return;
 		}
-	host_log("margay: command line: gdb=: no VM has the name '%s': the VM files set it by name =", vm_name);
+	host_log(
+		"margay: command line: gdb=: no VM has the name '%s': the VM files set it by name =",
+		vm_name);
 }
 MONITOR_SERVICE(gdb_start);

@@ -18,8 +18,8 @@
 
 static bool is_prefix(u8 b, bool wide)
 {
-	return b == 0x66 || b == 0x67 || b == 0xf2 || b == 0xf3 || b == 0xf0 || (b & 0xe7) == 0x26 || (b & 0xfe) == 0x64 ||
-	       (wide && (b & 0xf0) == 0x40);
+	return b == 0x66 || b == 0x67 || b == 0xf2 || b == 0xf3 || b == 0xf0 ||
+	       (b & 0xe7) == 0x26 || (b & 0xfe) == 0x64 || (wide && (b & 0xf0) == 0x40);
 }
 
 /* The opcode at RIP, 0F as high byte; *next: what follows it, *length: up to there. */
@@ -110,7 +110,8 @@ static void land(struct vcpu *vcpu, u8 vector)
 	restore(vcpu, false);
 	d->step = STEP_LANDING;
 	hvm->get_desc_table(vcpu, true, &idt);
-	if (!(hvm->get(vcpu, HVM_EFER) & EFER_LMA) || !gdb_hard_free(&d->landing_dr) || idt.limit < 16u * vector + 15 ||
+	if (!(hvm->get(vcpu, HVM_EFER) & EFER_LMA) || !gdb_hard_free(&d->landing_dr) ||
+	    idt.limit < 16u * vector + 15 ||
 	    gdb_memory(vcpu, idt.base + 16u * vector, gate, sizeof(gate), false) != sizeof(gate)) {
 		finish(vcpu);
 		return;
@@ -203,7 +204,9 @@ void gdb_retired(struct vcpu *vcpu)
 static bool exception_db(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	struct vcpu_debug *d = &vcpu->debug;
-	u64 bits = (hvm->get(vcpu, HVM_DR6) | exit->exception.qualification) & (0xf | DR6_BD | DR6_BS | DR6_BT), ours, rest;
+	u64 bits = (hvm->get(vcpu, HVM_DR6) | exit->exception.qualification) &
+		   (0xf | DR6_BD | DR6_BS | DR6_BT),
+	    ours, rest;
 	bool stepped = d->step == STEP_ON && bits & DR6_BS, landed;
 	enum gdb_break kind = GDB_EXEC;
 	u64 address = 0;
@@ -212,8 +215,10 @@ static bool exception_db(struct vcpu *vcpu, const struct vmexit *exit)
 		return false;
 	hvm->set(vcpu, HVM_DR6, DR6_NONE);
 	ours = gdb_hard_hit(bits, &kind, &address);
-	landed = d->step == STEP_LANDING && bits & BIT(d->landing_dr) && vcpu->regs.rip == d->landing;
-	rest = bits & ~ours & ~(landed ? BIT(d->landing_dr) : 0) & ~(stepped && !d->guest_tf ? DR6_BS : 0);
+	landed = d->step == STEP_LANDING && bits & BIT(d->landing_dr) &&
+		 vcpu->regs.rip == d->landing;
+	rest = bits & ~ours & ~(landed ? BIT(d->landing_dr) : 0) &
+	       ~(stepped && !d->guest_tf ? DR6_BS : 0);
 	for (unsigned i = 0; i < DEBUG_REGISTERS; i++)
 		if (!(d->dr7 >> 2 * i & 3))
 			rest &= ~BIT(i);

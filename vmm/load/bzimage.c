@@ -49,13 +49,15 @@ const char *bzimage_parse(const void *data, u64 size, struct bzimage *out)
 
 	if (reason)
 		return reason;
-	out->offset = ((u64)(hdr->setup_sects ? hdr->setup_sects : DEFAULT_SETUP_SECTS) + 1) * SECTOR;
+	out->offset =
+		((u64)(hdr->setup_sects ? hdr->setup_sects : DEFAULT_SETUP_SECTS) + 1) * SECTOR;
 	out->size = (u64)hdr->syssize * 16;
 	if (out->offset >= size || out->size > size - out->offset)
 		return "truncated: shorter than its header says";
 	if (out->size < LINUX_ENTRY64_OFFSET + SECTOR)
 		return "damaged: its header gives no protected-mode part";
-	if (hdr->payload_offset > out->size || hdr->payload_length > out->size - hdr->payload_offset)
+	if (hdr->payload_offset > out->size ||
+	    hdr->payload_length > out->size - hdr->payload_offset)
 		return "damaged: its compressed part lies beyond its end";
 	out->align = hdr->kernel_alignment;
 	if (out->align < PAGE_SIZE || out->align > MAX_ALIGN || (out->align & (out->align - 1)))

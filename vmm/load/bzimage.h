@@ -11,8 +11,8 @@ struct bzimage {
 	/* protected-mode part in the file */
 	u64 offset;
 	u64 size;
-	u64 memory;                    /* bytes that it needs from its load address on */
-	u64 align;                     /* of that address; a power of two */
+	u64 memory;      /* bytes that it needs from its load address on */
+	u64 align;       /* of that address; a power of two */
 };
 
 /* Does it bear the magic of a Linux boot image? */

@@ -5,14 +5,14 @@
 #include <margay/string.h>
 
 /* The two classes differ in the size of addresses, and in where a program header keeps its flags. */
-#define ELF_HEADER(name, word)                                                  \
-	struct name {                                                           \
-		u8 ident[16];                                                   \
-		u16 type, machine;                                              \
-		u32 version;                                                    \
-		word entry, phoff, shoff;                                       \
-		u32 flags;                                                      \
-		u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;       \
+#define ELF_HEADER(name, word) \
+	struct name { \
+		u8 ident[16]; \
+		u16 type, machine; \
+		u32 version; \
+		word entry, phoff, shoff; \
+		u32 flags; \
+		u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx; \
 	}
 ELF_HEADER(elf32_header, u32);
 ELF_HEADER(elf64_header, u64);
@@ -41,8 +41,15 @@ struct elf64_phdr {
 static_assert(sizeof(struct elf32_phdr) == 32 && sizeof(struct elf64_phdr) == 56, "gABI Phdr");
 
 enum {
-	EI_CLASS = 4, EI_DATA = 5, ELFCLASS32 = 1, ELFCLASS64 = 2, ELFDATA2LSB = 1,
-	ET_EXEC = 2, EM_386 = 3, EM_X86_64 = 62, PT_LOAD = 1,
+	EI_CLASS = 4,
+	EI_DATA = 5,
+	ELFCLASS32 = 1,
+	ELFCLASS64 = 2,
+	ELFDATA2LSB = 1,
+	ET_EXEC = 2,
+	EM_386 = 3,
+	EM_X86_64 = 62,
+	PT_LOAD = 1,
 };
 
 bool elf_is_elf(const void *data, u64 size)
@@ -58,7 +65,8 @@ static const char *add_segment(const struct elf64_phdr *ph, u64 size, struct elf
 		return "damaged: a segment's sizes contradict each other";
 	if (out->count == ELF_MAX_SEGMENTS)
 		return "not a kernel: too many loadable segments";
-	out->segment[out->count++] = (struct elf_segment){ ph->offset, ph->filesz, ph->vaddr, ph->paddr, ph->memsz };
+	out->segment[out->count++] =
+		(struct elf_segment){ ph->offset, ph->filesz, ph->vaddr, ph->paddr, ph->memsz };
 	return NULL;
 }
 
@@ -70,13 +78,18 @@ static const char *read_header(const void *data, u64 size, struct elf64_header *
 	if (size < sizeof(h32))
 		return "truncated: shorter than an ELF header";
 	memcpy(&h32, data, sizeof(h32));
-	if (h32.ident[EI_DATA] == ELFDATA2LSB && h32.ident[EI_CLASS] == ELFCLASS32 && h32.machine == EM_386) {
-		*h = (struct elf64_header){ .type = h32.type, .entry = h32.entry, .phoff = h32.phoff,
-					    .phentsize = h32.phentsize, .phnum = h32.phnum };
+	if (h32.ident[EI_DATA] == ELFDATA2LSB && h32.ident[EI_CLASS] == ELFCLASS32 &&
+	    h32.machine == EM_386) {
+		*h = (struct elf64_header){ .type = h32.type,
+					    .entry = h32.entry,
+					    .phoff = h32.phoff,
+					    .phentsize = h32.phentsize,
+					    .phnum = h32.phnum };
 		h->ident[EI_CLASS] = ELFCLASS32;
 		return NULL;
 	}
-	if (h32.ident[EI_DATA] != ELFDATA2LSB || h32.ident[EI_CLASS] != ELFCLASS64 || h32.machine != EM_X86_64)
+	if (h32.ident[EI_DATA] != ELFDATA2LSB || h32.ident[EI_CLASS] != ELFCLASS64 ||
+	    h32.machine != EM_X86_64)
 		return "not an x86 or x86-64 ELF file";
 	if (size < sizeof(*h))
 		return "truncated: shorter than an ELF header";
@@ -94,8 +107,12 @@ static struct elf64_phdr read_phdr(const u8 *p, bool bits64)
 		return ph;
 	}
 	memcpy(&ph32, p, sizeof(ph32));
-	return (struct elf64_phdr){ .type = ph32.type, .offset = ph32.offset, .vaddr = ph32.vaddr, .paddr = ph32.paddr,
-				    .filesz = ph32.filesz, .memsz = ph32.memsz };
+	return (struct elf64_phdr){ .type = ph32.type,
+				    .offset = ph32.offset,
+				    .vaddr = ph32.vaddr,
+				    .paddr = ph32.paddr,
+				    .filesz = ph32.filesz,
+				    .memsz = ph32.memsz };
 }
 
 /* Kernels give the entry point's physical or its virtual address. */
@@ -131,7 +148,8 @@ const char *elf_parse(const void *data, u64 size, struct elf_image *out)
 	if (h.phoff > size || h.phnum > (size - h.phoff) / phdr_size)
 		return "truncated: its program headers lie beyond its end";
 	for (unsigned i = 0; i < h.phnum; i++) {
-		struct elf64_phdr ph = read_phdr((const u8 *)data + h.phoff + i * phdr_size, out->bits64);
+		struct elf64_phdr ph =
+			read_phdr((const u8 *)data + h.phoff + i * phdr_size, out->bits64);
 
 		if (ph.type != PT_LOAD || !ph.memsz)
 			continue;
@@ -140,5 +158,6 @@ const char *elf_parse(const void *data, u64 size, struct elf_image *out)
 			return reason;
 	}
 	out->entry = h.entry;
-	return physical_entry(out) ? NULL : "not a kernel: its entry point lies in no loaded segment";
+	return physical_entry(out) ? NULL
+				   : "not a kernel: its entry point lies in no loaded segment";
 }

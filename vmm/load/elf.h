@@ -18,7 +18,7 @@ struct elf_segment {
 
 struct elf_image {
 	bool bits64; /* ELF64, else ELF32 */
-	u64 entry;   /* physical address */
+	u64 entry; /* physical address */
 	unsigned count;
 	struct elf_segment segment[ELF_MAX_SEGMENTS];
 };

@@ -32,7 +32,8 @@ static bool has_text(const u8 *p, u64 n, const char *text)
 static bool knows(const void *data, const struct elf_image *img, const char *word)
 {
 	for (unsigned i = img->count; i-- > 0;)
-		if (has_text((const u8 *)data + img->segment[i].offset, img->segment[i].filesz, word))
+		if (has_text((const u8 *)data + img->segment[i].offset, img->segment[i].filesz,
+			     word))
 			return true;
 	return false;
 }
@@ -41,7 +42,8 @@ unsigned linux_built_without(const void *data, u64 size)
 {
 	struct elf_image img;
 
-	if (!HAS(CONFIG_ELF) || !elf_is_elf(data, size) || elf_parse(data, size, &img) || !knows(data, &img, LINUX_WORD))
+	if (!HAS(CONFIG_ELF) || !elf_is_elf(data, size) || elf_parse(data, size, &img) ||
+	    !knows(data, &img, LINUX_WORD))
 		return LINUX_BUILT_UNKNOWN;
 	return (knows(data, &img, KVM_WORD) ? 0 : LINUX_BUILT_NO_KVM_GUEST) |
 	       (knows(data, &img, X2APIC_WORD) ? 0 : LINUX_BUILT_NO_X2APIC);
@@ -57,5 +59,7 @@ const char *linux_no_clock(const struct vm_config *c, const void *data, u64 size
 		return "pvclock = no";
 	if (word)
 		return word;
-	return linux_built_without(data, size) & LINUX_BUILT_NO_KVM_GUEST ? "built without KVM_GUEST" : NULL;
+	return linux_built_without(data, size) & LINUX_BUILT_NO_KVM_GUEST
+		       ? "built without KVM_GUEST"
+		       : NULL;
 }

@@ -65,7 +65,8 @@ int linux_entry_tables(struct vm *vm, u64 kernel, u64 size)
 	}
 	memset(t.page, 0, TABLE_PAGES * PAGE_SIZE);
 	if (!map(&t, 0, LINUX_ENTRY_MAPPED) || !map(&t, kernel, kernel + size)) {
-		vm_refuse(vm, kernel, "a kernel of %lu MiB is too large for the start-up tables", size >> 20);
+		vm_refuse(vm, kernel, "a kernel of %lu MiB is too large for the start-up tables",
+			  size >> 20);
 		return -E2BIG;
 	}
 	return 0;
@@ -74,12 +75,20 @@ int linux_entry_tables(struct vm *vm, u64 kernel, u64 size)
 static void set_segments(struct vcpu *vcpu)
 {
 	const u32 flat = SEG_ATTR_S | SEG_ATTR_P | SEG_ATTR_G;
-	const struct segment code = { .selector = BOOT_CS, .attr = flat | SEG_ATTR_L | 0xb, .limit = ~0u };
-	const struct segment data = { .selector = BOOT_DS, .attr = flat | SEG_ATTR_DB | 0x3, .limit = ~0u };
-	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE }, tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
+	const struct segment code = { .selector = BOOT_CS,
+				      .attr = flat | SEG_ATTR_L | 0xb,
+				      .limit = ~0u };
+	const struct segment data = { .selector = BOOT_DS,
+				      .attr = flat | SEG_ATTR_DB | 0x3,
+				      .limit = ~0u };
+	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE },
+			     tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
 
 	for (enum seg seg = SEG_ES; seg <= SEG_GS; seg++)
-		hvm->set_segment(vcpu, seg, seg == SEG_CS ? &code : seg >= SEG_FS ? &unused : &data);
+		hvm->set_segment(vcpu, seg,
+				 seg == SEG_CS   ? &code
+				 : seg >= SEG_FS ? &unused
+						 : &data);
 	hvm->set_segment(vcpu, SEG_LDTR, &unused);
 	/* A 64-bit guest's TR must be a busy TSS even before it loads one (SDM vol. 3, 27.3.1.2). */
 	hvm->set_segment(vcpu, SEG_TR, &tss);

@@ -22,7 +22,7 @@ struct vm;
 /* What has been placed so far. */
 struct linux_load {
 	struct vm *vm;
-	const char *name;        /* the kernel module's */
+	const char *name; /* the kernel module's */
 	/* why it has no clock but its TSC; NULL: it has KVM's, or does not tell */
 	const char *no_clock;
 	/* guest RAM that the kernel takes while it starts */

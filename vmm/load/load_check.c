@@ -23,7 +23,10 @@ static const struct {
 	const char *is;
 } known[] = {
 	{ 0, "\x1f\x8b", "compressed: gunzip it" },
-	{ 0, "\xfd" "7zXZ", "compressed: unxz it" },
+	{ 0,
+	  "\xfd"
+	  "7zXZ",
+	  "compressed: unxz it" },
 	{ 0, "\x28\xb5\x2f\xfd", "compressed: unzstd it" },
 	{ 0, "070701", "an archive (cpio), as an initrd is" },
 	{ 0, QCOW2, "a qcow2 image" },
@@ -40,7 +43,8 @@ const char *load_hint(const void *data, u64 size)
 	for (unsigned i = 0; i < ARRAY_SIZE(known); i++) {
 		size_t n = strlen(known[i].bytes);
 
-		if (size >= known[i].at + n && !memcmp((const u8 *)data + known[i].at, known[i].bytes, n) &&
+		if (size >= known[i].at + n &&
+		    !memcmp((const u8 *)data + known[i].at, known[i].bytes, n) &&
 		    (known[i].at != ELF_MACHINE || !memcmp(data, "\177ELF", 4)))
 			return known[i].is;
 	}
@@ -53,23 +57,27 @@ static bool is_qcow2(const void *data, u64 size)
 }
 
 /* As Linux gets it: with what stands behind the names of its modules. */
-static int check_cmdline(const struct vm_config *c, u32 max, bool no_clock, struct config_error *err)
+static int check_cmdline(const struct vm_config *c, u32 max, bool no_clock,
+			 struct config_error *err)
 {
-	size_t n = strlen(c->cmdline) + (HAS(CONFIG_VM_TSC_ONLY) && no_clock ? LINUX_TSC_RATE_MAX : 0);
+	size_t n =
+		strlen(c->cmdline) + (HAS(CONFIG_VM_TSC_ONLY) && no_clock ? LINUX_TSC_RATE_MAX : 0);
 
 	for (unsigned i = 0; i < c->nr_modules; i++)
 		n += c->module[i].args[0] ? 1 + strlen(c->module[i].args) : 0;
 	if (n <= max)
 		return 0;
-	return vm_config_error(err, c->file, c->line_cmdline,
-			       "cmdline: %zu characters with those of module = and the TSC's rate; kernel %s takes %u",
-			       n, c->kernel, max);
+	return vm_config_error(
+		err, c->file, c->line_cmdline,
+		"cmdline: %zu characters with those of module = and the TSC's rate; kernel %s takes %u",
+		n, c->kernel, max);
 }
 
 /* What brings this kind of kernel, which the image has no loader for; NULL: nothing does. An image itself cannot tell. */
 static const char *lacks_for(const void *data, u64 size)
 {
-	if (IS_ENABLED(CONFIG_MULTIBOOT) && !HAS(CONFIG_MULTIBOOT) && multiboot_is_kernel(data, size))
+	if (IS_ENABLED(CONFIG_MULTIBOOT) && !HAS(CONFIG_MULTIBOOT) &&
+	    multiboot_is_kernel(data, size))
 		return "a multiboot kernel: needs CONFIG_MULTIBOOT";
 	if (IS_ENABLED(CONFIG_VMLINUX) && !HAS(CONFIG_VMLINUX) && elf_is_elf(data, size))
 		return "an ELF file: needs CONFIG_VMLINUX";
@@ -81,10 +89,13 @@ static int check_timer(const struct vm_config *c, struct config_error *err)
 {
 	const char *why = vm_config_linux(c, LINUX_NO_TIMER);
 
-	return why ? vm_config_error(err, c->file, c->line_cmdline, "%s: Linux has no other timer here: leave it out", why) : 0;
+	return why ? vm_config_error(err, c->file, c->line_cmdline,
+				     "%s: Linux has no other timer here: leave it out", why)
+		   : 0;
 }
 
-static int check_kernel(const struct vm_config *c, const void *data, u64 size, bool is_linux, struct config_error *err)
+static int check_kernel(const struct vm_config *c, const void *data, u64 size, bool is_linux,
+			struct config_error *err)
 {
 	const char *why, *hint = load_hint(data, size);
 	struct bzimage bz = { .hdr.cmdline_size = LINUX_COMMAND_LINE_MAX };
@@ -92,10 +103,15 @@ static int check_kernel(const struct vm_config *c, const void *data, u64 size, b
 
 	if (HAS(CONFIG_MULTIBOOT) && !is_linux) {
 		if (c->initrd[0])
-			return vm_config_error(err, c->file, c->line_initrd, "initrd = %s: kernel %s is no Linux kernel and takes "
-					       "none: name what it wants by module =", c->initrd, c->kernel);
+			return vm_config_error(
+				err, c->file, c->line_initrd,
+				"initrd = %s: kernel %s is no Linux kernel and takes "
+				"none: name what it wants by module =",
+				c->initrd, c->kernel);
 		why = multiboot_parse(data, size, &elf);
-		return why ? vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s", c->kernel, why) : 0;
+		return why ? vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s",
+					     c->kernel, why)
+			   : 0;
 	}
 	if (bzimage_is_linux(data, size))
 		why = bzimage_parse(data, size, &bz);
@@ -108,24 +124,30 @@ static int check_kernel(const struct vm_config *c, const void *data, u64 size, b
 	if (!why && check_timer(c, err))
 		return -EINVAL;
 	if (!why)
-		return check_cmdline(c, MIN(bz.hdr.cmdline_size, LINUX_COMMAND_LINE_MAX), linux_no_clock(c, data, size), err);
-	return vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s; give a bzImage%s of x86-64 Linux%s", c->kernel, why,
-			       HAS(CONFIG_VMLINUX) ? " or vmlinux" : "",
+		return check_cmdline(c, MIN(bz.hdr.cmdline_size, LINUX_COMMAND_LINE_MAX),
+				     linux_no_clock(c, data, size), err);
+	return vm_config_error(err, c->file, c->line_kernel,
+			       "kernel = %s: %s; give a bzImage%s of x86-64 Linux%s", c->kernel,
+			       why, HAS(CONFIG_VMLINUX) ? " or vmlinux" : "",
 			       HAS(CONFIG_MULTIBOOT) ? ", or a multiboot kernel" : "");
 }
 
-int load_check(const struct vm_config *c, const struct vm_config_name *name, const void *data, u64 size, bool *is_linux,
-	       struct config_error *err)
+int load_check(const struct vm_config *c, const struct vm_config_name *name, const void *data,
+	       u64 size, bool *is_linux, struct config_error *err)
 {
 	if (name->name == c->kernel) {
 		*is_linux = !HAS(CONFIG_MULTIBOOT) || !multiboot_is_kernel(data, size);
 		return check_kernel(c, data, size, *is_linux, err);
 	}
 	if (IS_ENABLED(CONFIG_VIRTIO) && !strcmp(name->key, "disk") && is_qcow2(data, size))
-		return vm_config_error(err, c->file, name->line, "disk = %s: a qcow2 image, whose sectors are not the disk's: "
-				       "qemu-img convert -O raw makes it one that can be used", name->name);
+		return vm_config_error(
+			err, c->file, name->line,
+			"disk = %s: a qcow2 image, whose sectors are not the disk's: "
+			"qemu-img convert -O raw makes it one that can be used",
+			name->name);
 	/* A multiboot kernel may take a module for its name alone. */
 	if (size || (name->name != c->initrd && !*is_linux))
 		return 0;
-	return vm_config_error(err, c->file, name->line, "%s = %s: the file is empty", name->key, name->name);
+	return vm_config_error(err, c->file, name->line, "%s = %s: the file is empty", name->key,
+			       name->name);
 }

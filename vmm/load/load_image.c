@@ -16,18 +16,21 @@ static int image_vm_create(struct vm *vm)
 
 	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
 		module[i] = vm_find_module(c->module[i].name);
-	for (const struct loader *const *l = __start_loaders; IS_ENABLED(CONFIG_MULTIBOOT) && l < __stop_loaders; l++) {
+	for (const struct loader *const *l = __start_loaders;
+	     IS_ENABLED(CONFIG_MULTIBOOT) && l < __stop_loaders; l++) {
 		if (!(*l)->probe(kernel))
 			continue;
 		if (c->initrd[0]) {
 			if (!IS_ENABLED(CONFIG_BOOT_LOG))
-				vm_tell(vm, "kernel %s is no Linux kernel and takes no initrd: name what it wants by module =",
+				vm_tell(vm,
+					"kernel %s is no Linux kernel and takes no initrd: name what it wants by module =",
 					c->kernel);
 			return -EINVAL;
 		}
 		return (*l)->load(vm, kernel, module);
 	}
-	return load_linux(vm, kernel, module, c->initrd[0] ? vm_find_module(c->initrd) : NULL, c->cmdline);
+	return load_linux(vm, kernel, module, c->initrd[0] ? vm_find_module(c->initrd) : NULL,
+			  c->cmdline);
 }
 
 static const struct vm_stage image_stage = { .at = STAGE_IMAGE, .create = image_vm_create };

@@ -32,8 +32,10 @@ int load_refuse(const struct linux_load *l, const char *why)
 
 static int refuse_room(const struct linux_load *l, const char *what, u64 size)
 {
-	vm_refuse(l->vm, memory, "%s needs %lu KiB in one piece of guest RAM, of which there are %lu MiB in all: raise memory =",
-		  what, (size + 1023) >> 10, gpa_map_size(&vm_parts(l->vm)->map) >> 20);
+	vm_refuse(
+		l->vm, memory,
+		"%s needs %lu KiB in one piece of guest RAM, of which there are %lu MiB in all: raise memory =",
+		what, (size + 1023) >> 10, gpa_map_size(&vm_parts(l->vm)->map) >> 20);
 	return -ENOMEM;
 }
 
@@ -68,7 +70,8 @@ static u64 find_high(const struct linux_load *l, u64 min, u64 limit, u64 size)
 			return at;
 		/* The kernel is in the way: below it. */
 		end = MIN(end, l->kernel);
-		if (start < end && size <= end - start && ALIGN_DOWN(end - size, PAGE_SIZE) >= start)
+		if (start < end && size <= end - start &&
+		    ALIGN_DOWN(end - size, PAGE_SIZE) >= start)
 			return ALIGN_DOWN(end - size, PAGE_SIZE);
 	}
 	return 0;
@@ -84,7 +87,8 @@ static int load_bzimage(struct linux_load *l, const struct host_module *kernel)
 	if (why)
 		return load_refuse(l, why);
 	/* Where it wants to be, else the lowest place; the entry page tables reach 4 GiB. */
-	l->kernel = find_low(map, MAX(img.hdr.pref_address, LINUX_LOW_GUARD), LINUX_ENTRY_MAPPED, img.memory, img.align);
+	l->kernel = find_low(map, MAX(img.hdr.pref_address, LINUX_LOW_GUARD), LINUX_ENTRY_MAPPED,
+			     img.memory, img.align);
 	if (!l->kernel)
 		l->kernel = find_low(map, KERNEL_MIN, LINUX_ENTRY_MAPPED, img.memory, img.align);
 	/* Where addresses are the host's all RAM may lie above. */
@@ -140,15 +144,18 @@ static int put_tsc_rate(const struct linux_load *l, char *text, size_t size)
 {
 	if (!l->no_clock)
 		return 0;
-	vm_note(l->vm, "kernel %s: %s: it is told the rate of its TSC, %lu kHz", l->name, l->no_clock, host_tsc_khz());
-	return snprintf(text, size, "%s" LINUX_TSC_RATE, host_tsc_stable() ? LINUX_TSC_RELIABLE : "", host_tsc_khz());
+	vm_note(l->vm, "kernel %s: %s: it is told the rate of its TSC, %lu kHz", l->name,
+		l->no_clock, host_tsc_khz());
+	return snprintf(text, size, "%s" LINUX_TSC_RATE,
+			host_tsc_stable() ? LINUX_TSC_RELIABLE : "", host_tsc_khz());
 }
 
 static int put_command_line(struct linux_load *l, const char *cmdline)
 {
 	const struct vm_config *c = l->vm->config;
 	u32 max = MIN(l->hdr.cmdline_size, LINUX_COMMAND_LINE_MAX);
-	char text[LINUX_COMMAND_LINE_MAX + 1 + LINUX_TSC_RATE_MAX + VM_MODULES_MAX * (VM_MODULE_ARGS_MAX + 1)];
+	char text[LINUX_COMMAND_LINE_MAX + 1 + LINUX_TSC_RATE_MAX +
+		  VM_MODULES_MAX * (VM_MODULE_ARGS_MAX + 1)];
 	int n = IS_ENABLED(CONFIG_VM_TSC_ONLY) ? put_tsc_rate(l, text, sizeof(text)) : 0;
 
 	n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", cmdline);
@@ -158,7 +165,9 @@ static int put_command_line(struct linux_load *l, const char *cmdline)
 	if ((u32)n > max) {
 		/* load_check() does not know what a kernel has shown. */
 		if (!IS_ENABLED(CONFIG_BOOT_LOG) || l->no_clock)
-			vm_tell(l->vm, "cmdline = has %d characters, kernel %s takes at most %u: shorten it", n, l->name, max);
+			vm_tell(l->vm,
+				"cmdline = has %d characters, kernel %s takes at most %u: shorten it",
+				n, l->name, max);
 		return -E2BIG;
 	}
 	return guest_write(l->vm, gpa(LINUX_COMMAND_LINE), text, (u64)n + 1);
@@ -183,7 +192,8 @@ static int put_boot_params(struct linux_load *l)
 	bp->ext_ramdisk_image = (u32)(l->initrd >> 32);
 	bp->ext_ramdisk_size = (u32)(l->initrd_size >> 32);
 	bp->acpi_rsdp_addr = vm->rsdp.v;
-	n = gpa_map_e820(&vm_parts(vm)->map, GUEST_ACPI_BASE, GUEST_ACPI_SIZE, (struct e820_entry *)bp->e820_table, LINUX_E820_MAX);
+	n = gpa_map_e820(&vm_parts(vm)->map, GUEST_ACPI_BASE, GUEST_ACPI_SIZE,
+			 (struct e820_entry *)bp->e820_table, LINUX_E820_MAX);
 	bp->e820_entries = (u8)n;
 	return 0;
 }
@@ -201,8 +211,9 @@ static void ask_kernel(struct linux_load *l, const struct host_module *kernel)
 		       !(linux_built_without(kernel->data, kernel->size) & LINUX_BUILT_UNKNOWN);
 }
 
-int load_linux(struct vm *vm, const struct host_module *kernel, const struct host_module *const *module,
-	       const struct host_module *initrd, const char *cmdline)
+int load_linux(struct vm *vm, const struct host_module *kernel,
+	       const struct host_module *const *module, const struct host_module *initrd,
+	       const char *cmdline)
 {
 	struct linux_load l = { .vm = vm, .name = kernel->name };
 	const struct host_module *part[VM_MODULES_MAX + 1] = { NULL };

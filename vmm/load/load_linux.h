@@ -24,8 +24,9 @@ struct vm;
  * vCPU runs; no locking. 0; -ENOEXEC: no Linux image or a damaged one; -E2BIG:
  * command line too long; -ENOMEM: does not fit into the VM's RAM. Printed.
  */
-int load_linux(struct vm *vm, const struct host_module *kernel, const struct host_module *const *module,
-	       const struct host_module *initrd, const char *cmdline);
+int load_linux(struct vm *vm, const struct host_module *kernel,
+	       const struct host_module *const *module, const struct host_module *initrd,
+	       const char *cmdline);
 
 /*
  * Puts a freshly reset vCPU into the state the 64-bit protocol asks for:

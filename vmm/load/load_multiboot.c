@@ -45,19 +45,25 @@ static bool probe(const struct host_module *kernel)
 	return multiboot_is_kernel(kernel->data, kernel->size);
 }
 
-static int load_segment(struct vm *vm, const struct host_module *kernel, const struct elf_segment *s)
+static int load_segment(struct vm *vm, const struct host_module *kernel,
+			const struct elf_segment *s)
 {
 	u64 end = s->paddr + s->memsz;
 	int err;
 
 	if (s->paddr < LOW_END && end > INFO_BASE) {
-		vm_refuse(vm, kernel, "kernel %s: its segment %#lx-%#lx overlaps %#lx-0xfffff, which the loader uses: link it "
-			  "elsewhere", kernel->name, s->paddr, end - 1, INFO_BASE);
+		vm_refuse(
+			vm, kernel,
+			"kernel %s: its segment %#lx-%#lx overlaps %#lx-0xfffff, which the loader uses: link it "
+			"elsewhere",
+			kernel->name, s->paddr, end - 1, INFO_BASE);
 		return -ENOEXEC;
 	}
 	if (end > GIB(4) || !guest_ptr(vm, gpa(s->paddr), s->memsz)) {
-		vm_refuse(vm, memory, "kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =",
-			  kernel->name, s->paddr, s->memsz >> 10);
+		vm_refuse(
+			vm, memory,
+			"kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =",
+			kernel->name, s->paddr, s->memsz >> 10);
 		return -ENOMEM;
 	}
 	err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset, s->filesz);
@@ -65,7 +71,8 @@ static int load_segment(struct vm *vm, const struct host_module *kernel, const s
 }
 
 /* Page-aligned, one behind the other, from `at` on. */
-static int load_modules(struct vm *vm, u64 at, const struct host_module *const *module, struct boot_info *b)
+static int load_modules(struct vm *vm, u64 at, const struct host_module *const *module,
+			struct boot_info *b)
 {
 	for (unsigned i = 0; i < vm->config->nr_modules; i++) {
 		const struct vm_config_module *m = &vm->config->module[i];
@@ -73,15 +80,18 @@ static int load_modules(struct vm *vm, u64 at, const struct host_module *const *
 
 		at = ALIGN_UP(at, PAGE_SIZE);
 		if (at + size > GIB(4) || (size && !guest_ptr(vm, gpa(at), size))) {
-			vm_tell(vm, "%s:%u: module %s needs %lu KiB of RAM behind the kernel: raise memory =", vm->config->file,
-				m->line, m->name, (size + 1023) >> 10);
+			vm_tell(vm,
+				"%s:%u: module %s needs %lu KiB of RAM behind the kernel: raise memory =",
+				vm->config->file, m->line, m->name, (size + 1023) >> 10);
 			return -ENOMEM;
 		}
 		if (guest_write(vm, gpa(at), module[i]->data, size))
 			return -ENOMEM;
-		b->module[i] = (struct multiboot_module){ .start = (u32)at, .end = (u32)(at + size),
+		b->module[i] = (struct multiboot_module){ .start = (u32)at,
+							  .end = (u32)(at + size),
 							  .string = INFO_AT(module_line[i]) };
-		snprintf(b->module_line[i], sizeof(b->module_line[i]), m->args[0] ? "%s %s" : "%s", m->name, m->args);
+		snprintf(b->module_line[i], sizeof(b->module_line[i]), m->args[0] ? "%s %s" : "%s",
+			 m->name, m->args);
 		at += size;
 	}
 	return 0;
@@ -90,11 +100,15 @@ static int load_modules(struct vm *vm, u64 at, const struct host_module *const *
 static void put_memory(struct vm *vm, struct boot_info *b)
 {
 	struct e820_entry e820[GPA_E820_MAX];
-	unsigned n = gpa_map_e820(&vm_parts(vm)->map, INFO_BASE, INFO_SIZE + GUEST_ACPI_SIZE, e820, GPA_E820_MAX);
+	unsigned n = gpa_map_e820(&vm_parts(vm)->map, INFO_BASE, INFO_SIZE + GUEST_ACPI_SIZE, e820,
+				  GPA_E820_MAX);
 
 	for (unsigned i = 0; i < n; i++) {
-		b->mmap[i] = (struct multiboot_mmap){ .size = sizeof(b->mmap[i]) - sizeof(b->mmap[i].size), .addr = e820[i].addr,
-						      .length = e820[i].size, .type = e820[i].type };
+		b->mmap[i] = (struct multiboot_mmap){ .size = sizeof(b->mmap[i]) -
+							      sizeof(b->mmap[i].size),
+						      .addr = e820[i].addr,
+						      .length = e820[i].size,
+						      .type = e820[i].type };
 		if (e820[i].type == E820_RAM && e820[i].addr == LOW_END)
 			b->info.mem_upper = (u32)MIN(e820[i].size >> 10, (u64)~0u);
 	}
@@ -107,10 +121,11 @@ static void put_info(struct vm *vm, struct boot_info *b)
 {
 	const struct vm_config *c = vm->config;
 
-	b->info.flags = MULTIBOOT_INFO_MEMORY | MULTIBOOT_INFO_CMDLINE | MULTIBOOT_INFO_MODS | MULTIBOOT_INFO_MMAP |
-			MULTIBOOT_INFO_LOADER_NAME;
+	b->info.flags = MULTIBOOT_INFO_MEMORY | MULTIBOOT_INFO_CMDLINE | MULTIBOOT_INFO_MODS |
+			MULTIBOOT_INFO_MMAP | MULTIBOOT_INFO_LOADER_NAME;
 	b->info.cmdline = INFO_AT(cmdline);
-	snprintf(b->cmdline, sizeof(b->cmdline), c->cmdline[0] ? "%s %s" : "%s", c->kernel, c->cmdline);
+	snprintf(b->cmdline, sizeof(b->cmdline), c->cmdline[0] ? "%s %s" : "%s", c->kernel,
+		 c->cmdline);
 	b->info.mods_count = c->nr_modules;
 	b->info.mods_addr = INFO_AT(module);
 	b->info.boot_loader_name = INFO_AT(name);
@@ -124,7 +139,8 @@ static void entry_state(struct vm *vm, struct vcpu *vcpu)
 	const u32 flat = SEG_ATTR_S | SEG_ATTR_P | SEG_ATTR_G | SEG_ATTR_DB;
 	const struct segment code = { .selector = BOOT_CS, .attr = flat | 0xb, .limit = ~0u };
 	const struct segment data = { .selector = BOOT_DS, .attr = flat | 0x3, .limit = ~0u };
-	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE }, tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
+	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE },
+			     tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
 
 	hvm->set(vcpu, HVM_CR0, CR0_PE | CR0_ET);
 	for (enum seg seg = SEG_ES; seg <= SEG_GS; seg++)
@@ -136,7 +152,8 @@ static void entry_state(struct vm *vm, struct vcpu *vcpu)
 	vcpu->regs.rip = vm->entry_rip;
 }
 
-static int load(struct vm *vm, const struct host_module *kernel, const struct host_module *const *module)
+static int load(struct vm *vm, const struct host_module *kernel,
+		const struct host_module *const *module)
 {
 	struct boot_info *b = guest_ptr(vm, gpa(INFO_BASE), sizeof(*b));
 	struct elf_image img;

@@ -12,9 +12,13 @@
 static void default_header(struct linux_setup_header *hdr)
 {
 	*hdr = (struct linux_setup_header){
-		.boot_flag = LINUX_BOOT_FLAG, .header = LINUX_HEADER_MAGIC, .version = 0x20f,
-		.loadflags = LINUX_LOADED_HIGH, .xloadflags = LINUX_XLF_KERNEL_64 | LINUX_XLF_CAN_BE_LOADED_ABOVE_4G,
-		.initrd_addr_max = 0x7fffffff, .cmdline_size = LINUX_COMMAND_LINE_MAX,
+		.boot_flag = LINUX_BOOT_FLAG,
+		.header = LINUX_HEADER_MAGIC,
+		.version = 0x20f,
+		.loadflags = LINUX_LOADED_HIGH,
+		.xloadflags = LINUX_XLF_KERNEL_64 | LINUX_XLF_CAN_BE_LOADED_ABOVE_4G,
+		.initrd_addr_max = 0x7fffffff,
+		.cmdline_size = LINUX_COMMAND_LINE_MAX,
 	};
 }
 
@@ -42,11 +46,15 @@ int load_vmlinux(struct linux_load *l, const struct host_module *kernel)
 		int err;
 
 		if (!segment_fits(vm, s)) {
-			vm_refuse(vm, memory, "kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =, "
-			       "or give a bzImage", l->name, s->paddr, s->memsz >> 10);
+			vm_refuse(
+				vm, memory,
+				"kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =, "
+				"or give a bzImage",
+				l->name, s->paddr, s->memsz >> 10);
 			return -ENOMEM;
 		}
-		err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset, s->filesz);
+		err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset,
+				  s->filesz);
 		err = err ? err : guest_zero(vm, gpa(s->paddr + s->filesz), s->memsz - s->filesz);
 		if (err)
 			return err;

@@ -21,9 +21,11 @@ struct loader {
 	 * is zeroed, its map complete, vm->rsdp known. Before any vCPU runs; no
 	 * locking. 0; -ENOEXEC: a damaged image; -E2BIG, -ENOMEM: no room. Printed.
 	 */
-	int (*load)(struct vm *vm, const struct host_module *kernel, const struct host_module *const *module);
+	int (*load)(struct vm *vm, const struct host_module *kernel,
+		    const struct host_module *const *module);
 };
 
-#define LOADER(ops) static const struct loader *const ops##_entry __used __section("loaders") = &(ops)
+#define LOADER(ops) \
+	static const struct loader *const ops##_entry __used __section("loaders") = &(ops)
 
 #endif

@@ -18,11 +18,14 @@ const struct host_module *vm_find_module(const char *name)
 }
 
 /* Who has made a medium with the module will not look for what the boot loader had no room for. */
-static int no_module(const struct vm_config *c, const struct vm_config_name *name, struct config_error *e)
+static int no_module(const struct vm_config *c, const struct vm_config_name *name,
+		     struct config_error *e)
 {
 	if (!IS_ENABLED(CONFIG_BOOT_LOG))
-		return vm_config_error(e, c->file, name->line, VM_CONFIG_NO_MODULE, name->key, name->name);
-	return vm_config_error(e, c->file, name->line, VM_CONFIG_NO_MODULE "; it had room for one of %lu MiB", name->key,
+		return vm_config_error(e, c->file, name->line, VM_CONFIG_NO_MODULE, name->key,
+				       name->name);
+	return vm_config_error(e, c->file, name->line,
+			       VM_CONFIG_NO_MODULE "; it had room for one of %lu MiB", name->key,
 			       name->name, host_module_room() >> 20);
 }
 
@@ -42,12 +45,15 @@ static int modules_vm_create(struct vm *vm)
 		else if (IS_ENABLED(CONFIG_BOOT_LOG))
 			err = load_check(c, &name, m->data, m->size, &is_linux, &e);
 	}
-	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
-		err = vm_config_error(&e, c->file, c->line_clock,
-				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
+	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE &&
+	    !host_tsc_stable())
+		err = vm_config_error(
+			&e, c->file, c->line_clock,
+			"clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
 	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && !err && c->no_pvclock && !host_tsc_stable())
-		err = vm_config_error(&e, c->file, c->line_pvclock,
-				      "pvclock = no: the TSCs of this node are not one clock, and the guest has no other: use yes");
+		err = vm_config_error(
+			&e, c->file, c->line_pvclock,
+			"pvclock = no: the TSCs of this node are not one clock, and the guest has no other: use yes");
 	if (err)
 		vm_tell(vm, "%s", e.text);
 	return err;

@@ -36,7 +36,8 @@ struct multiboot_info {
 	u32 apm_table;
 	u32 vbe[4];
 };
-static_assert(offsetof(struct multiboot_info, boot_loader_name) == 64 && sizeof(struct multiboot_info) == 88,
+static_assert(offsetof(struct multiboot_info, boot_loader_name) == 64 &&
+		      sizeof(struct multiboot_info) == 88,
 	      "Multiboot 3.3");
 
 struct multiboot_module {

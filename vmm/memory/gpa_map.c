@@ -63,12 +63,14 @@ int gpa_map_add_from(struct gpa_map *map, u64 from, u64 hpa, u64 size, int node)
 	if (!size || !IS_ALIGNED(hpa | size, PAGE_SIZE) || hpa + size < hpa)
 		return -EINVAL;
 	while (size) {
-		u64 gpa = new.count ? place(MAX(gpa_map_end(&new), from), hpa, leaf_size(hpa, size)) : from;
+		u64 gpa = new.count ? place(MAX(gpa_map_end(&new), from), hpa, leaf_size(hpa, size))
+				    : from;
 		u64 n = room(gpa, size);
 
 		if (new.count == GPA_MAP_MAX || gpa < gpa_map_end(&new) || gpa + n < gpa)
 			return -ENOSPC;
-		new.region[new.count++] = (struct gpa_region){ .gpa = gpa, .size = n, .hpa = hpa, .node = node };
+		new.region[new.count++] =
+			(struct gpa_region){ .gpa = gpa, .size = n, .hpa = hpa, .node = node };
 		hpa += n;
 		size -= n;
 	}
@@ -130,7 +132,8 @@ static void e820_emit(struct e820_table *t, u64 start, u64 end, u32 type)
 }
 
 /* e820 is sorted: the ACPI area goes in before the first RAM that lies above it. */
-unsigned gpa_map_e820(const struct gpa_map *map, u64 acpi, u64 acpi_size, struct e820_entry *out, unsigned max)
+unsigned gpa_map_e820(const struct gpa_map *map, u64 acpi, u64 acpi_size, struct e820_entry *out,
+		      unsigned max)
 {
 	static const struct {
 		u64 start;
@@ -144,7 +147,8 @@ unsigned gpa_map_e820(const struct gpa_map *map, u64 acpi, u64 acpi_size, struct
 		const struct gpa_region *r = &map->region[i];
 
 		for (unsigned k = 0; k < ARRAY_SIZE(isa); k++) {
-			u64 start = MAX(r->gpa, isa[k].start), end = MIN(r->gpa + r->size, isa[k].end);
+			u64 start = MAX(r->gpa, isa[k].start),
+			    end = MIN(r->gpa + r->size, isa[k].end);
 
 			e820_emit(&t, start, MIN(end, acpi), E820_RAM);
 			if (!done && start < end && acpi < end) {

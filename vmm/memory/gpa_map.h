@@ -71,6 +71,7 @@ enum { E820_RAM = 1, E820_RESERVED = 2, E820_ACPI = 3 };
  * area [acpi, acpi+acpi_size) as type 3 (acpi_size 0: none). Neighbours are
  * merged. Returns the entries written (<= max).
  */
-unsigned gpa_map_e820(const struct gpa_map *map, u64 acpi, u64 acpi_size, struct e820_entry *out, unsigned max);
+unsigned gpa_map_e820(const struct gpa_map *map, u64 acpi, u64 acpi_size, struct e820_entry *out,
+		      unsigned max);
 
 #endif

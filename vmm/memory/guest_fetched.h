@@ -27,7 +27,8 @@ static inline bool guest_path_holds(const struct guest_path *path)
 	const u64 *value = path->value;
 	u64 a, b, c, d;
 
-	return mc_load64(entry[0], &a) && mc_load64(entry[1], &b) && mc_load64(entry[2], &c) && mc_load64(entry[3], &d) &&
+	return mc_load64(entry[0], &a) && mc_load64(entry[1], &b) && mc_load64(entry[2], &c) &&
+	       mc_load64(entry[3], &d) &&
 	       !((a ^ value[0]) | (b ^ value[1]) | (c ^ value[2]) | (d ^ value[3]));
 }
 

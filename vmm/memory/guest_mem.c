@@ -9,7 +9,8 @@
 /* Is some of it known to be lost? */
 static bool is_lost(u64 hpa, u64 size)
 {
-	return IS_ENABLED(CONFIG_MACHINE_CHECKS) && host_memory_lost_in(ALIGN_DOWN(hpa, PAGE_SIZE), hpa + size) != hpa + size;
+	return IS_ENABLED(CONFIG_MACHINE_CHECKS) &&
+	       host_memory_lost_in(ALIGN_DOWN(hpa, PAGE_SIZE), hpa + size) != hpa + size;
 }
 
 bool guest_is_lost(struct vm *vm, gpa_t addr)
@@ -32,10 +33,13 @@ int guest_lost(struct vm *vm)
 {
 	u64 at;
 
-	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || !gpa_map_of_host(&vm_parts(vm)->map, host_failed_page(), &at))
+	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) ||
+	    !gpa_map_of_host(&vm_parts(vm)->map, host_failed_page(), &at))
 		return -EIO;
 	if (vm_end(vm, VM_END_MACHINE_CHECK))
-		vm_tell(vm, "memory that the hypervisor uses for it is lost, at GPA %#lx: the machine checks before", at);
+		vm_tell(vm,
+			"memory that the hypervisor uses for it is lost, at GPA %#lx: the machine checks before",
+			at);
 	return -EIO;
 }
 

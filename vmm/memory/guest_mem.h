@@ -45,7 +45,8 @@ struct guest_fault {
  * an access that the monitor makes in the CPU's stead: sets accessed and dirty
  * bits. 0 and *out, or -EFAULT and *fault.
  */
-int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *fault);
+int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out,
+		    struct guest_fault *fault);
 
 /*
  * Host pointer to the code at a linear address, up to the end of its page, for
@@ -53,11 +54,13 @@ int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t 
  * entries that lead there: while they stay as they are, no walk is needed. 0;
  * -EFAULT and *fault; -EIO: mapped, but not to RAM.
  */
-int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *fault);
+int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out,
+		struct guest_fault *fault);
 /* The same where nothing has changed since the last guest_fetch(); NULL: something has. Needs nothing of the CPU's own. */
 const u8 *guest_fetched(const struct vcpu *vcpu, const struct hvm_context *c, u64 gva);
 
 /* Reads at a linear address, page by page, with the rights of that access. 0; -EFAULT and *fault; -EIO: mapped, but not to RAM. */
-int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size, struct guest_fault *fault);
+int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size,
+		    struct guest_fault *fault);
 
 #endif

@@ -23,7 +23,7 @@ struct walk {
 	const struct hvm_context *c;
 	enum guest_access access;
 	struct guest_path *path; /* where the entries that were read are noted, or NULL */
-	bool mark;               /* set accessed and dirty bits */
+	bool mark; /* set accessed and dirty bits */
 };
 
 static int fault(const struct walk *w, u64 gva, u32 error, struct guest_fault *out)
@@ -51,10 +51,8 @@ static bool permitted(const struct walk *w, bool user_page, bool writable, bool 
 		if (!writable && (user || c->cr0 & CR0_WP))
 			return false;
 		break;
-	case ACCESS_READ:
-		break;
-	case ACCESS_DEBUG:
-		return true;
+	case ACCESS_READ: break;
+	case ACCESS_DEBUG: return true;
 	}
 	if (user)
 		return user_page;
@@ -78,7 +76,8 @@ static struct paging_mode paging_mode(const struct hvm_context *c)
 }
 
 /* Bits at which the CPU faults, whatever the rights (SDM vol. 3, 4.3, 4.4.2, 4.5.4). Not of the four PAE pointers. */
-static u64 reserved(const struct walk *w, unsigned entry_size, unsigned level, unsigned shift, bool leaf)
+static u64 reserved(const struct walk *w, unsigned entry_size, unsigned level, unsigned shift,
+		    bool leaf)
 {
 	unsigned phys = vm_parts(w->vcpu->vm)->cpuid.phys_bits;
 	u64 bits = (leaf ? (BIT(shift) - 1) & ~0x1fffull : 0) | (PTE_ADDR & ~(BIT(phys) - 1));
@@ -95,7 +94,8 @@ static enum mc_exchange mark(void *entry, u8 size, u64 e, u64 bits)
 {
 	if (likely((e & bits) == bits))
 		return MC_EXCHANGED;
-	return size == 8 ? mc_exchange64(entry, e, e | bits) : mc_exchange32(entry, (u32)e, (u32)(e | bits));
+	return size == 8 ? mc_exchange64(entry, e, e | bits)
+			 : mc_exchange32(entry, (u32)e, (u32)(e | bits));
 }
 
 /* The same for a walk: 0, -EAGAIN: another one, -EIO. */
@@ -127,7 +127,9 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 {
 	struct paging_mode m = paging_mode(w->c);
 	bool pae32 = m.levels == 3;
-	u64 table = w->c->cr3 & (pae32 ? 0xffffffe0ull : m.entry_size == 4 ? 0xfffff000ull : PTE_ADDR);
+	u64 table = w->c->cr3 & (pae32               ? 0xffffffe0ull
+				 : m.entry_size == 4 ? 0xfffff000ull
+						     : PTE_ADDR);
 	bool user = true, writable = true, nx = false;
 
 	if (m.levels != 4)
@@ -135,7 +137,8 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 	for (unsigned level = m.levels; level-- > 0;) {
 		unsigned shift = PAGE_SHIFT + level * m.index_bits;
 		u64 index = gva >> shift & (BIT(m.index_bits) - 1);
-		void *entry = guest_ptr(w->vcpu->vm, gpa(table + index * m.entry_size), m.entry_size);
+		void *entry =
+			guest_ptr(w->vcpu->vm, gpa(table + index * m.entry_size), m.entry_size);
 		bool rights = !(pae32 && level == 2); /* the four PAE pointers carry none */
 		bool leaf;
 		int err;
@@ -149,7 +152,8 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 			path_note(w->path, entry, e);
 		if (!(e & PTE_P))
 			return fault(w, gva, 0, f);
-		leaf = level == 0 || (level < 3 && e & PTE_PS && rights && (m.entry_size == 8 || w->c->cr4 & CR4_PSE));
+		leaf = level == 0 || (level < 3 && e & PTE_PS && rights &&
+				      (m.entry_size == 8 || w->c->cr4 & CR4_PSE));
 		if (rights) {
 			if (e & reserved(w, m.entry_size, level, shift, leaf))
 				return fault(w, gva, PFERR_P | PFERR_RSVD, f);
@@ -161,10 +165,12 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 			u64 base = e & PTE_ADDR & ~(BIT(shift) - 1);
 
 			if (m.entry_size == 4)
-				base = level ? (e & 0xffc00000) | (e >> 13 & 0xff) << 32 : e & 0xfffff000;
+				base = level ? (e & 0xffc00000) | (e >> 13 & 0xff) << 32
+					     : e & 0xfffff000;
 			if (!permitted(w, user, writable, nx))
 				return fault(w, gva, PFERR_P, f);
-			err = mark_for(w, entry, m.entry_size, e, PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0));
+			err = mark_for(w, entry, m.entry_size, e,
+				       PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0));
 			if (err)
 				return err;
 			*out = gpa(base | (gva & (BIT(shift) - 1)));
@@ -187,7 +193,8 @@ static int translate(const struct walk *w, u64 gva, gpa_t *out, struct guest_fau
 	return walk(w, gva, out, f);
 }
 
-int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *f)
+int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out,
+		    struct guest_fault *f)
 {
 	struct hvm_context c;
 	struct walk w = { .vcpu = vcpu, .c = &c, .access = access, .mark = access != ACCESS_DEBUG };
@@ -218,10 +225,12 @@ static bool path_holds(const struct guest_path *path)
 
 static bool same_context(const struct hvm_context *a, const struct hvm_context *b)
 {
-	return !((a->cr3 ^ b->cr3) | (a->cr0 ^ b->cr0) | (a->cr4 ^ b->cr4) | (a->efer ^ b->efer) | (u64)(a->cpl ^ b->cpl));
+	return !((a->cr3 ^ b->cr3) | (a->cr0 ^ b->cr0) | (a->cr4 ^ b->cr4) | (a->efer ^ b->efer) |
+		 (u64)(a->cpl ^ b->cpl));
 }
 
-static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
+static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u64 gva,
+			       const u8 **out, struct guest_fault *f)
 {
 	static const u64 none;
 	struct guest_path *path = &vcpu->fetched;
@@ -230,7 +239,9 @@ static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u
 	gpa_t addr;
 	int err;
 
-	*path = (struct guest_path){ .context = *c, .gva = gva - offset, .entry_size = paging_mode(c).entry_size };
+	*path = (struct guest_path){ .context = *c,
+				     .gva = gva - offset,
+				     .entry_size = paging_mode(c).entry_size };
 	/* Of a walk with fewer levels the others do not change. */
 	for (unsigned i = 0; i < ARRAY_SIZE(path->entry); i++)
 		path->entry[i] = &none;
@@ -254,18 +265,21 @@ const u8 *guest_fetched(const struct vcpu *vcpu, const struct hvm_context *c, u6
 	const struct guest_path *path = &vcpu->fetched;
 	u64 offset = gva & (PAGE_SIZE - 1);
 
-	if (unlikely(!path->page || path->gva != gva - offset || !same_context(&path->context, c) || !path_holds(path)))
+	if (unlikely(!path->page || path->gva != gva - offset || !same_context(&path->context, c) ||
+		     !path_holds(path)))
 		return NULL;
 	return path->page + offset;
 }
 
-int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
+int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out,
+		struct guest_fault *f)
 {
 	*out = IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ? NULL : guest_fetched(vcpu, c, gva);
 	return *out ? 0 : fetch_anew(vcpu, c, gva, out, f);
 }
 
-int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size, struct guest_fault *f)
+int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size,
+		    struct guest_fault *f)
 {
 	struct hvm_context c;
 	struct walk w = { .vcpu = vcpu, .c = &c, .access = access };

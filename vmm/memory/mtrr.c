@@ -19,7 +19,8 @@
 
 static bool type_valid(u64 type)
 {
-	return type == MEMTYPE_UC || type == MEMTYPE_WC || type == MEMTYPE_WT || type == MEMTYPE_WP || type == MEMTYPE_WB;
+	return type == MEMTYPE_UC || type == MEMTYPE_WC || type == MEMTYPE_WT ||
+	       type == MEMTYPE_WP || type == MEMTYPE_WB;
 }
 
 /* Eight of them; in IA32_PAT there may also be UC-. */
@@ -48,15 +49,12 @@ static bool is_variable(u32 msr)
 static int fixed_index(u32 msr)
 {
 	switch (msr) {
-	case MSR_MTRR_FIX64K_00000:
-		return 0;
+	case MSR_MTRR_FIX64K_00000: return 0;
 	case MSR_MTRR_FIX16K_80000:
-	case MSR_MTRR_FIX16K_A0000:
-		return 1 + (int)(msr - MSR_MTRR_FIX16K_80000);
+	case MSR_MTRR_FIX16K_A0000: return 1 + (int)(msr - MSR_MTRR_FIX16K_80000);
 	case MSR_MTRR_FIX4K_C0000 ... MSR_MTRR_FIX4K_F8000:
 		return 3 + (int)(msr - MSR_MTRR_FIX4K_C0000);
-	default:
-		return -1;
+	default: return -1;
 	}
 }
 

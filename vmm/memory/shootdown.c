@@ -60,14 +60,16 @@ int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum me
 
 bool vcpu_may_answer(struct vcpu *vcpu, u64 since)
 {
-	if (IS_ENABLED(CONFIG_LOST_CPUS) && __atomic_load_n(&vcpu->vm->end, __ATOMIC_ACQUIRE) != VM_RUNNING)
+	if (IS_ENABLED(CONFIG_LOST_CPUS) &&
+	    __atomic_load_n(&vcpu->vm->end, __ATOMIC_ACQUIRE) != VM_RUNNING)
 		return false;
 	if (host_tsc() - since <= host_tsc_khz() * 1000 * VM_ANSWER_SECONDS)
 		return true;
 	if (!IS_ENABLED(CONFIG_LOST_CPUS))
-		host_panic("%s: vcpu%u on CPU %u did not answer a kick for %u s", vcpu->vm->name, vcpu->id, vcpu->cpu,
-			   VM_ANSWER_SECONDS);
-	vm_tell(vcpu->vm, "vcpu%u on CPU %u did not answer a kick for %u s", vcpu->id, vcpu->cpu, VM_ANSWER_SECONDS);
+		host_panic("%s: vcpu%u on CPU %u did not answer a kick for %u s", vcpu->vm->name,
+			   vcpu->id, vcpu->cpu, VM_ANSWER_SECONDS);
+	vm_tell(vcpu->vm, "vcpu%u on CPU %u did not answer a kick for %u s", vcpu->id, vcpu->cpu,
+		VM_ANSWER_SECONDS);
 	vm_end(vcpu->vm, VM_END_CRASH);
 	return false;
 }

@@ -32,7 +32,8 @@ void shootdown_flush(struct vcpu *vcpu);
  */
 static inline void shootdown_note(struct vcpu *vcpu)
 {
-	if (unlikely(vcpu->stage2_seen != __atomic_load_n(&vcpu->vm->stage2_count, __ATOMIC_SEQ_CST)))
+	if (unlikely(vcpu->stage2_seen !=
+		     __atomic_load_n(&vcpu->vm->stage2_count, __ATOMIC_SEQ_CST)))
 		shootdown_flush(vcpu);
 }
 

@@ -45,7 +45,8 @@ int vm_domain_unmap(struct vm *vm, gpa_t at, u64 size)
 		}
 		if (!is_memory(&part))
 			continue;
-		failed = host_iommu_unmap(vm_parts(vm)->domain, address(vm, gpa(from), hpa(part.hpa)), length);
+		failed = host_iommu_unmap(vm_parts(vm)->domain,
+					  address(vm, gpa(from), hpa(part.hpa)), length);
 		err = err ? err : failed;
 	}
 	return err;

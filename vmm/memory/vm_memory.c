@@ -8,12 +8,15 @@
 #include "vmm/stage.h"
 #include "vmm/vm_parts.h"
 
-static_assert((int)VM_LEAF_4K == LEAF_4K && (int)VM_LEAF_2M == LEAF_2M && (int)VM_LEAF_1G == LEAF_1G, "the same order");
+static_assert((int)VM_LEAF_4K == LEAF_4K && (int)VM_LEAF_2M == LEAF_2M &&
+		      (int)VM_LEAF_1G == LEAF_1G,
+	      "the same order");
 
 static int memory_vm_create(struct vm *vm)
 {
 	struct vm_parts *parts = vm_parts(vm);
-	enum stage2_leaf leaf = MIN((enum stage2_leaf)vm->config->leaf, hvm_caps.stage2_1g ? LEAF_1G : LEAF_2M);
+	enum stage2_leaf leaf =
+		MIN((enum stage2_leaf)vm->config->leaf, hvm_caps.stage2_1g ? LEAF_1G : LEAF_2M);
 	int err = stage2_init(&parts->stage2, hvm->stage2_format, &stage2_host_pages, leaf);
 
 	mtrr_reset(&parts->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
@@ -35,5 +38,7 @@ static void memory_vm_destroy(struct vm *vm)
 	stage2_destroy(&vm_parts(vm)->stage2);
 }
 
-static const struct vm_stage memory_stage = { .at = STAGE_TABLES, .create = memory_vm_create, .destroy = memory_vm_destroy };
+static const struct vm_stage memory_stage = { .at = STAGE_TABLES,
+					      .create = memory_vm_create,
+					      .destroy = memory_vm_destroy };
 VM_STAGE(memory_stage);

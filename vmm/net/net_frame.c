@@ -11,7 +11,14 @@
 #define PROTOCOL_UDP 17u
 #define IPV6_HEADER 40u
 #define TCP_HEADER 20u
-enum { IPV4_LENGTH = 2, IPV4_ID = 4, IPV4_FRAGMENT = 6, IPV4_PROTOCOL = 9, IPV4_CHECKSUM = 10, IPV4_ADDRESSES = 12 };
+enum {
+	IPV4_LENGTH = 2,
+	IPV4_ID = 4,
+	IPV4_FRAGMENT = 6,
+	IPV4_PROTOCOL = 9,
+	IPV4_CHECKSUM = 10,
+	IPV4_ADDRESSES = 12
+};
 enum { IPV6_LENGTH = 4, IPV6_NEXT = 6, IPV6_ADDRESSES = 8 };
 enum { TCP_SEQUENCE = 4, TCP_OFFSET = 12, TCP_FLAGS = 13, TCP_CHECKSUM = 16 };
 enum { TCP_FIN = 0x01, TCP_PSH = 0x08, TCP_CWR = 0x80 };
@@ -85,7 +92,8 @@ static bool judge_large(struct net_header *h, const u8 *head, u32 n, u32 size, s
 			return false;
 	} else {
 		l4 = l3 + (head[l3] & 0xfu) * 4;
-		if (head[l3] >> 4 != 4 || l4 < l3 + 20 || head[l3 + IPV4_PROTOCOL] != PROTOCOL_TCP ||
+		if (head[l3] >> 4 != 4 || l4 < l3 + 20 ||
+		    head[l3 + IPV4_PROTOCOL] != PROTOCOL_TCP ||
 		    get16(head + l3 + IPV4_FRAGMENT) & 0x3fff)
 			return false;
 	}
@@ -95,8 +103,8 @@ static bool judge_large(struct net_header *h, const u8 *head, u32 n, u32 size, s
 	*l = (struct net_large){ l3, l4, l4 + tcp, h->gso_size, v6 };
 	/* What is cut fits into frames, and the checksum is TCP's. */
 	if (tcp < TCP_HEADER || l->headers > n || l->headers >= size || l->mss < NET_MSS_MIN ||
-	    l->headers - l3 + l->mss > NET_MTU || !(h->flags & NET_NEEDS_CSUM) || h->csum_start != l4 ||
-	    h->csum_offset != TCP_CHECKSUM)
+	    l->headers - l3 + l->mss > NET_MTU || !(h->flags & NET_NEEDS_CSUM) ||
+	    h->csum_start != l4 || h->csum_offset != TCP_CHECKSUM)
 		return false;
 	h->hdr_len = (u16)l->headers;
 	return true;
@@ -118,7 +126,8 @@ bool net_judge(struct net_header *h, const u8 *head, u32 n, u32 size, struct net
 		h->gso_size = h->hdr_len = 0;
 		return size <= NET_ETHERNET + tag + NET_MTU;
 	}
-	if ((h->gso_type & ~NET_GSO_ECN) != NET_GSO_TCPV4 && (h->gso_type & ~NET_GSO_ECN) != NET_GSO_TCPV6)
+	if ((h->gso_type & ~NET_GSO_ECN) != NET_GSO_TCPV4 &&
+	    (h->gso_type & ~NET_GSO_ECN) != NET_GSO_TCPV6)
 		return false;
 	return size <= NET_ETHERNET + tag + 65535 && judge_large(h, head, n, size, large);
 }
@@ -177,13 +186,15 @@ u32 net_flow(const u8 *head, u32 n)
 {
 	u32 type = 0, at = network(head, n, &type), sum = 0, l4, protocol, addresses;
 
-	if (!at || (type != TYPE_IPV4 && type != TYPE_IPV6) || n < at + (type == TYPE_IPV4 ? 20 : IPV6_HEADER))
+	if (!at || (type != TYPE_IPV4 && type != TYPE_IPV6) ||
+	    n < at + (type == TYPE_IPV4 ? 20 : IPV6_HEADER))
 		return 0;
 	protocol = head[at + (type == TYPE_IPV4 ? IPV4_PROTOCOL : IPV6_NEXT)];
 	l4 = at + (type == TYPE_IPV4 ? (head[at] & 0xfu) * 4 : IPV6_HEADER);
 	addresses = type == TYPE_IPV4 ? 2 : 8;
 	for (u32 i = 0; i < addresses; i++)
-		sum ^= get32(head + at + (type == TYPE_IPV4 ? IPV4_ADDRESSES : IPV6_ADDRESSES) + i * 4);
+		sum ^= get32(head + at + (type == TYPE_IPV4 ? IPV4_ADDRESSES : IPV6_ADDRESSES) +
+			     i * 4);
 	if ((protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) && n >= l4 + 4)
 		sum ^= get16(head + l4) ^ get16(head + l4 + 2);
 	return (sum ^ protocol) * 0x9e3779b1u;

@@ -53,7 +53,10 @@ void net_fill_checksum(const struct net_header *h, u8 *frame, u32 size);
 /* How many frames a large one of `size` becomes. */
 u32 net_segments(const struct net_large *large, u32 size);
 /* Where in the large frame the data of the i-th of these is: as much as out[] has room for behind the headers. */
-struct net_piece { u32 at; u32 size; } net_piece(const struct net_large *large, u32 size, u32 i);
+struct net_piece {
+	u32 at;
+	u32 size;
+} net_piece(const struct net_large *large, u32 size, u32 i);
 /* The i-th of these, with its checksums, in out[NET_FRAME_MAX], where its data is already; head: of the large one. Its size. */
 u32 net_segment(const struct net_large *large, const u8 *head, u32 size, u32 i, u8 *out);
 /* Of the connection that a frame, of which these are the first n bytes, belongs to: the same in both directions. */

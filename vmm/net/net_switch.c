@@ -11,7 +11,8 @@ static struct net_learned *set_of(const struct net_port *p, u64 mac)
 {
 	u64 hash = mac * 0x9e3779b97f4a7c15ull >> 32;
 
-	return p->learned ? &p->learned[hash % (NET_LEARNED / NET_LEARNED_WAYS) * NET_LEARNED_WAYS] : NULL;
+	return p->learned ? &p->learned[hash % (NET_LEARNED / NET_LEARNED_WAYS) * NET_LEARNED_WAYS]
+			  : NULL;
 }
 
 static bool lives(const struct net_learned *e, u32 now)
@@ -103,8 +104,8 @@ struct net_port *net_owner(const struct net_segment *s, u64 to)
 	return p || to & GROUP ? p : bridge_of(s, to);
 }
 
-struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to, const struct net_port *owner,
-			  unsigned *at)
+struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to,
+			  const struct net_port *owner, unsigned *at)
 {
 	while (!from->mirror && *at < NET_PORTS) {
 		struct net_port *p = s->port[(*at)++];

@@ -28,13 +28,13 @@ struct net_port {
 	bool mirror;        /* gets all frames of the segment and sends none */
 	/* a bridge's own, NET_LEARNED of them, zero: no other takes their place; NULL: it is none */
 	struct net_learned *learned;
-	unsigned index;     /* on its segment */
+	unsigned index; /* on its segment */
 };
 
 struct net_segment {
 	struct net_port *port[NET_PORTS]; /* NULL: free */
-	unsigned bridges;                 /* of these */
-	u32 now;                          /* the second of the last frame */
+	unsigned bridges; /* of these */
+	u32 now; /* the second of the last frame */
 };
 
 /* 0; -ENOSPC: all ports are taken. */
@@ -53,7 +53,7 @@ struct net_port *net_owner(const struct net_segment *s, u64 to);
  * known to have is behind a bridge, or nowhere: no other port gets it. *at is 0 at first and says between the calls how far it is,
  * though ports come and go.
  */
-struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to, const struct net_port *owner,
-			  unsigned *at);
+struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to,
+			  const struct net_port *owner, unsigned *at);
 
 #endif

@@ -17,8 +17,9 @@ static const char *add_ram(struct dma_windows *w, const struct gpa_region *r)
 {
 	struct margay_dma_window *last = w->count ? &w->window[w->count - 1] : NULL;
 
-	if (r->gpa + r->size > CPU_ONLY && ((r->gpa < GPA_HOLE_END) != (r->hpa < GPA_HOLE_END) ||
-	    (r->gpa < GPA_HOLE_END) != (r->hpa + r->size <= GPA_HOLE_END)))
+	if (r->gpa + r->size > CPU_ONLY &&
+	    ((r->gpa < GPA_HOLE_END) != (r->hpa < GPA_HOLE_END) ||
+	     (r->gpa < GPA_HOLE_END) != (r->hpa + r->size <= GPA_HOLE_END)))
 		return "memory below 4 GiB is above on the host, or the other way round";
 	if (last && last->gpa + last->length == r->gpa && last->hpa + last->length == r->hpa) {
 		last->length += r->size;
@@ -50,10 +51,13 @@ static const char *add_mmio(struct dma_windows *w, u64 base, u64 end)
 		if (ranges_meet(base, end - base, w->window[i].gpa, w->window[i].length) ||
 		    ranges_meet(base, end - base, w->window[i].hpa, w->window[i].length))
 			return "registers of a device lie where it has memory";
-	return add_window(w, base, base, end - base) ? NULL : "its functions have too many ranges of registers";
+	return add_window(w, base, base, end - base)
+		       ? NULL
+		       : "its functions have too many ranges of registers";
 }
 
-const char *dma_windows_build(const struct gpa_map *map, const struct dma_mmio *mmio, unsigned nr_mmio, struct dma_windows *out)
+const char *dma_windows_build(const struct gpa_map *map, const struct dma_mmio *mmio,
+			      unsigned nr_mmio, struct dma_windows *out)
 {
 	const char *why = NULL;
 	u64 low = GPA_HOLE_START;
@@ -69,6 +73,7 @@ const char *dma_windows_build(const struct gpa_map *map, const struct dma_mmio *
 		why = add_mmio(out, low, GPA_HOLE_END);
 	for (unsigned i = 0; !why && i < nr_mmio; i++)
 		if (mmio[i].base >= GPA_HOLE_END)
-			why = add_mmio(out, ALIGN_DOWN(mmio[i].base, PAGE_SIZE), ALIGN_UP(mmio[i].base + mmio[i].size, PAGE_SIZE));
+			why = add_mmio(out, ALIGN_DOWN(mmio[i].base, PAGE_SIZE),
+				       ALIGN_UP(mmio[i].base + mmio[i].size, PAGE_SIZE));
 	return why;
 }

@@ -28,6 +28,7 @@ struct dma_windows {
  * register range above. NULL; or the rule that cannot be met, in words that
  * follow "dma = window: ".
  */
-const char *dma_windows_build(const struct gpa_map *map, const struct dma_mmio *mmio, unsigned nr_mmio, struct dma_windows *out);
+const char *dma_windows_build(const struct gpa_map *map, const struct dma_mmio *mmio,
+			      unsigned nr_mmio, struct dma_windows *out);
 
 #endif

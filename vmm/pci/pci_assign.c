@@ -36,12 +36,9 @@ static bool matches(const struct vm_config_pci *want, const struct host_pci_func
 {
 	switch (want->by) {
 	case VM_PCI_ADDRESS:
-	case VM_PCI_VF:
-		return pci_same_address(&f->address, &want->address);
-	case VM_PCI_CLASS:
-		return f->id.class_code >> 8 == want->class_code;
-	default:
-		return f->id.vendor == want->vendor && f->id.device == want->device;
+	case VM_PCI_VF: return pci_same_address(&f->address, &want->address);
+	case VM_PCI_CLASS: return f->id.class_code >> 8 == want->class_code;
+	default: return f->id.vendor == want->vendor && f->id.device == want->device;
 	}
 }
 
@@ -59,7 +56,8 @@ int pci_refuse(struct vm *vm, const char *fmt, ...)
 }
 
 /* Takes the function for this VM; the name of who has it otherwise. */
-static const char *take_function(struct vm *vm, const struct host_pci_function *f, struct pci_address group)
+static const char *take_function(struct vm *vm, const struct host_pci_function *f,
+				 struct pci_address group)
 {
 	const struct vm_config *has;
 
@@ -100,11 +98,14 @@ bool vm_pci_holds(const struct vm_config *c)
 
 /* To follow the name of the VM that has it. */
 static const char *const states[] = {
-	[RUNS] = "", [RESETS] = " still: it is being reset",
-	[STUCK] = " still: it did not stop when that ended, and is not used until the node restarts",
+	[RUNS] = "",
+	[RESETS] = " still: it is being reset",
+	[STUCK] =
+		" still: it did not stop when that ended, and is not used until the node restarts",
 };
 
-int pci_neighbour(const struct vm_config *c, const struct pci_address *group, char name[VM_NAME_MAX + 1], const char **state)
+int pci_neighbour(const struct vm_config *c, const struct pci_address *group,
+		  char name[VM_NAME_MAX + 1], const char **state)
 {
 	int found = -1;
 
@@ -143,32 +144,38 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 	unfit = host_pci_info(f->index, &info) ? pci_unfit(&info) : NULL;
 	if (IS_ENABLED(CONFIG_IOMMU))
 		unfit = unfit ? unfit : host_iommu_unfit(f->index);
-	if (IS_ENABLED(CONFIG_SRIOV) && unfit && host_sriov_is_vf(f->index) && !host_sriov_on(f->index))
+	if (IS_ENABLED(CONFIG_SRIOV) && unfit && host_sriov_is_vf(f->index) &&
+	    !host_sriov_on(f->index))
 		unfit = "the VM that has its physical function has just switched it off";
 	if (unfit)
-		return pci_refuse(vm, PCI_FORMAT " cannot be passed through: %s", PCI_FORMAT_ARGS(f->address), unfit);
+		return pci_refuse(vm, PCI_FORMAT " cannot be passed through: %s",
+				  PCI_FORMAT_ARGS(f->address), unfit);
 	if (pci->nr_functions == VM_PCI_FUNCTIONS)
 		return pci_refuse(vm, "expected at most %u functions", VM_PCI_FUNCTIONS);
 	has = take_function(vm, f, info.group);
 	if (has)
 		return pci_refuse(vm, PCI_FORMAT " is %s's%s", PCI_FORMAT_ARGS(f->address), has,
-				  has == vm->config->name ? own_reason(pci, f) : states[owned[f->index].state]);
+				  has == vm->config->name ? own_reason(pci, f)
+							  : states[owned[f->index].state]);
 	pci->function[pci->nr_functions++] = *f;
 	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() ? pci_iommu_check_group(vm, &info) : 0;
 }
 
 /* What the VM file says of functions is about functions that it has. */
-static int check_facts(struct vm *vm, const struct vm_pci *pci, const struct vm_config_pci_facts *facts, const char *key)
+static int check_facts(struct vm *vm, const struct vm_pci *pci,
+		       const struct vm_config_pci_facts *facts, const char *key)
 {
 	for (unsigned n = 0; n < facts->count; n++) {
 		const struct vm_config_pci_fact *fact = &facts->of[n];
 		unsigned i = 0;
 
-		while (i < pci->nr_functions && !pci_same_address(&pci->function[i].address, &fact->function))
+		while (i < pci->nr_functions &&
+		       !pci_same_address(&pci->function[i].address, &fact->function))
 			i++;
 		if (i == pci->nr_functions)
-			return pci_refuse(vm, "%s is for " PCI_FORMAT ", which is not passed through", key,
-					  PCI_FORMAT_ARGS(fact->function));
+			return pci_refuse(vm,
+					  "%s is for " PCI_FORMAT ", which is not passed through",
+					  key, PCI_FORMAT_ARGS(fact->function));
 	}
 	return 0;
 }
@@ -195,7 +202,8 @@ static int place(struct vm *vm, struct vm_pci *pci)
 static bool is_slip(const struct vm_config *c, unsigned n)
 {
 	for (unsigned i = 0; c->pci[n].by == VM_PCI_ADDRESS && i < n; i++)
-		if (c->pci[i].by == VM_PCI_ADDRESS && pci_same_address(&c->pci[i].address, &c->pci[n].address))
+		if (c->pci[i].by == VM_PCI_ADDRESS &&
+		    pci_same_address(&c->pci[i].address, &c->pci[n].address))
 			return true;
 	return c->pci[n].by == VM_PCI_VF;
 }
@@ -211,24 +219,32 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 
 		for (unsigned i = 0; host_pci_function(i, &f); i++) {
 			/* A VF is only had as one, or by its address. */
-			if ((IS_ENABLED(CONFIG_SRIOV) && c->pci[n].by != VM_PCI_ADDRESS && host_sriov_is_vf(i)) ||
+			if ((IS_ENABLED(CONFIG_SRIOV) && c->pci[n].by != VM_PCI_ADDRESS &&
+			     host_sriov_is_vf(i)) ||
 			    !matches(&c->pci[n], &f))
 				continue;
 			found = true;
 			if (has_already(pci, i) && !is_slip(c, n))
 				continue;
-			err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_take(vm, &c->pci[n], &f) ? -EINVAL : assign(vm, pci, &f);
+			err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_take(vm, &c->pci[n], &f)
+				      ? -EINVAL
+				      : assign(vm, pci, &f);
 			if (err)
 				return err;
 		}
 		if (!found && (c->pci[n].by == VM_PCI_ADDRESS || c->pci[n].by == VM_PCI_VF))
-			return pci_refuse(vm, "the machine has no function " PCI_FORMAT, PCI_FORMAT_ARGS(c->pci[n].address));
+			return pci_refuse(vm, "the machine has no function " PCI_FORMAT,
+					  PCI_FORMAT_ARGS(c->pci[n].address));
 		if (!found && c->pci[n].by == VM_PCI_CLASS)
-			return pci_refuse(vm, "the machine has no function of class %04x", c->pci[n].class_code);
+			return pci_refuse(vm, "the machine has no function of class %04x",
+					  c->pci[n].class_code);
 		if (!found)
-			return pci_refuse(vm, "the machine has no function %04x:%04x", c->pci[n].vendor, c->pci[n].device);
+			return pci_refuse(vm, "the machine has no function %04x:%04x",
+					  c->pci[n].vendor, c->pci[n].device);
 	}
-	err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_prepare(vm, pci) ? -EINVAL : check_facts(vm, pci, &c->pci_irq, "pci_irq");
+	err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_prepare(vm, pci)
+		      ? -EINVAL
+		      : check_facts(vm, pci, &c->pci_irq, "pci_irq");
 	err = err ? err : check_facts(vm, pci, &c->pci_node, "pci_node");
 	err = err ? err : place(vm, pci);
 	for (unsigned i = 0; !err && i < pci->nr_functions; i++)
@@ -240,7 +256,8 @@ static bool is_wanted(const struct vm_config *c, const struct host_pci_function 
 {
 	for (unsigned n = 0; n < c->nr_pci; n++)
 		if (matches(&c->pci[n], f) ||
-		    (IS_ENABLED(CONFIG_SRIOV) && c->pci[n].by == VM_PCI_VF && host_sriov_is_vf(f->index)))
+		    (IS_ENABLED(CONFIG_SRIOV) && c->pci[n].by == VM_PCI_VF &&
+		     host_sriov_is_vf(f->index)))
 			return true;
 	return false;
 }
@@ -250,8 +267,8 @@ static bool in_group(unsigned i, const struct pci_address *group)
 {
 	struct pci_info info;
 
-	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() && !owned[i].by && host_pci_info(i, &info) &&
-	       pci_same_address(&info.group, group);
+	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() && !owned[i].by &&
+	       host_pci_info(i, &info) && pci_same_address(&info.group, group);
 }
 
 /* Does it want function i, or another one that is not kept apart from that? Lock held. */
@@ -271,7 +288,8 @@ bool vm_pci_resetting(const struct vm_config *c, bool others)
 
 	spin_lock(&lock);
 	for (unsigned i = 0; !any && i < HOST_PCI_FUNCTIONS; i++)
-		any = owned[i].state == RESETS && (!others || owned[i].by != c) && is_concerned(c, i);
+		any = owned[i].state == RESETS && (!others || owned[i].by != c) &&
+		      is_concerned(c, i);
 	spin_unlock(&lock);
 	return any;
 }

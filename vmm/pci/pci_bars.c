@@ -62,7 +62,9 @@ static void trap_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 	vm_stage2_unlock(vcpu->vm);
 }
 
-static const struct mmio_ops trap_ops = { .sizes = 1 | 2 | 4 | 8, .read = trap_read, .write = trap_write };
+static const struct mmio_ops trap_ops = { .sizes = 1 | 2 | 4 | 8,
+					  .read = trap_read,
+					  .write = trap_write };
 
 /* Keeps them sorted and apart. */
 static void add_trap(struct pci_window *b, u64 start, u64 end)
@@ -72,7 +74,8 @@ static void add_trap(struct pci_window *b, u64 start, u64 end)
 	if (!b->nr_traps) {
 		t[b->nr_traps++] = (struct pci_trap){ .start = start, .end = end };
 	} else if (start <= t[0].end && end >= t[0].start) {
-		t[0] = (struct pci_trap){ .start = MIN(start, t[0].start), .end = MAX(end, t[0].end) };
+		t[0] = (struct pci_trap){ .start = MIN(start, t[0].start),
+					  .end = MAX(end, t[0].end) };
 	} else if (end < t[0].start) {
 		t[1] = t[0];
 		t[0] = (struct pci_trap){ .start = start, .end = end };
@@ -92,9 +95,11 @@ static void find_traps(struct pci_window *b)
 		return;
 	}
 	if (d->nr_msix && d->table_bar == b->index)
-		add_trap(b, ALIGN_DOWN(d->table, PAGE_SIZE), ALIGN_UP(d->table + d->nr_msix * PCI_MSIX_ENTRY_SIZE, PAGE_SIZE));
+		add_trap(b, ALIGN_DOWN(d->table, PAGE_SIZE),
+			 ALIGN_UP(d->table + d->nr_msix * PCI_MSIX_ENTRY_SIZE, PAGE_SIZE));
 	if (d->nr_msix && d->pending_bar == b->index)
-		add_trap(b, ALIGN_DOWN(d->pending, PAGE_SIZE), ALIGN_UP(d->pending + ALIGN_UP(d->nr_msix, 64) / 8, PAGE_SIZE));
+		add_trap(b, ALIGN_DOWN(d->pending, PAGE_SIZE),
+			 ALIGN_UP(d->pending + ALIGN_UP(d->nr_msix, 64) / 8, PAGE_SIZE));
 }
 
 /* ---- mappings ------------------------------------------------------------------- */
@@ -139,7 +144,8 @@ static bool is_free(const struct vm *vm, const struct pci_window *b, u64 at)
 		const struct pci_device *d = vm->pci->device[i];
 
 		for (unsigned k = 0; d && k < PCI_BARS; k++)
-			if (d->bar[k].mapped && &d->bar[k] != b && ranges_meet(at, size, d->bar[k].at, size_of(&d->bar[k])))
+			if (d->bar[k].mapped && &d->bar[k] != b &&
+			    ranges_meet(at, size, d->bar[k].at, size_of(&d->bar[k])))
 				return false;
 	}
 	return true;
@@ -150,7 +156,9 @@ static int map(struct vm *vm, struct pci_window *b, u64 at)
 	u64 start, size;
 
 	for (unsigned n = 0; piece(b, n, &start, &size); n++) {
-		int err = size ? vm_map(vm, gpa(at + start), hpa(host_base(b).v + start), size, DEVICE_PROT, MEMTYPE_UC_MINUS) : 0;
+		int err = size ? vm_map(vm, gpa(at + start), hpa(host_base(b).v + start), size,
+					DEVICE_PROT, MEMTYPE_UC_MINUS)
+			       : 0;
 
 		if (err)
 			return err;
@@ -213,7 +221,8 @@ static int create_one(struct pci_device *d, struct pci_window *b)
 
 	/* What is trapped, too: the hypervisor reads and writes it for the guest. */
 	if (!host_may_map(hpa(at), size_of(b), false)) {
-		vm_tell(d->vm, "pci: " PCI_FORMAT ": its BAR %u at %#lx is over what is the platform's",
+		vm_tell(d->vm,
+			"pci: " PCI_FORMAT ": its BAR %u at %#lx is over what is the platform's",
 			PCI_FORMAT_ARGS(d->host->address), b->index, at);
 		return -EPERM;
 	}
@@ -226,9 +235,10 @@ static int create_one(struct pci_device *d, struct pci_window *b)
 	else if (!err && b->nr_traps)
 		vm_set_mmio(d->vm, b, 0, 0);
 	if (err)
-		vm_tell(d->vm, "pci: " PCI_FORMAT ": cannot map its BAR %u at %#lx: %s", PCI_FORMAT_ARGS(d->host->address),
-			b->index, host_base(b).v,
-			err == -EEXIST ? "something of the VM's is there" : "no memory left for the hypervisor itself");
+		vm_tell(d->vm, "pci: " PCI_FORMAT ": cannot map its BAR %u at %#lx: %s",
+			PCI_FORMAT_ARGS(d->host->address), b->index, host_base(b).v,
+			err == -EEXIST ? "something of the VM's is there"
+				       : "no memory left for the hypervisor itself");
 	return err;
 }
 
@@ -266,7 +276,9 @@ void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
 		if (ports_free(d->vm, port, count) && host_may_open(port, count))
 			hvm->intercept_io(vcpu, (u16)port, (unsigned)count, false);
 		else if (!vcpu->id)
-			vm_tell(d->vm, "pci: the ports at %#lx are not passed through: something of the VM's or the platform's is "
-				"there", port);
+			vm_tell(d->vm,
+				"pci: the ports at %#lx are not passed through: something of the VM's or the platform's is "
+				"there",
+				port);
 	}
 }

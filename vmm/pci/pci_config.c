@@ -69,14 +69,17 @@ static bool add_bars(struct pci_config *c)
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
 		const struct pci_bar *b = &c->bar[i];
 		u16 at = (u16)(PCI_REG_BAR + i * 4);
-		u64 mask = b->size && b->base ? ~(b->size - 1) : 0, value = mask ? b->base | b->flags : 0;
+		u64 mask = b->size && b->base ? ~(b->size - 1) : 0,
+		    value = mask ? b->base | b->flags : 0;
 
 		ok = ok && add_value(c, at, 0, (u32)mask & ~PCI_BAR_FLAGS(b->flags), (u32)value);
 		if (pci_bar_is_64(b) && b->size && i + 1 < PCI_ROM_BAR)
-			ok = ok && add_value(c, (u16)(PCI_REG_BAR + ++i * 4), 0, (u32)(mask >> 32), (u32)(value >> 32));
+			ok = ok && add_value(c, (u16)(PCI_REG_BAR + ++i * 4), 0, (u32)(mask >> 32),
+					     (u32)(value >> 32));
 	}
 	if (rom->size && rom->base)
-		return ok && add_value(c, PCI_REG_ROM, 0, (u32)~(rom->size - 1) | PCI_ROM_ENABLE, (u32)rom->base);
+		return ok && add_value(c, PCI_REG_ROM, 0, (u32) ~(rom->size - 1) | PCI_ROM_ENABLE,
+				       (u32)rom->base);
 	return ok && add_value(c, PCI_REG_ROM, 0, 0, 0);
 }
 
@@ -91,7 +94,8 @@ static u16 limit_of(const struct pci_cap *caps, unsigned nr, const struct pci_ca
 	return limit;
 }
 
-static u16 cap_size(const struct pci_config *c, const struct pci_cap *cap, const struct pci_cap_rule *rule)
+static u16 cap_size(const struct pci_config *c, const struct pci_cap *cap,
+		    const struct pci_cap_rule *rule)
 {
 	u32 head = c->io.read(c->io.ctx, cap->offset, 4);
 
@@ -115,24 +119,31 @@ static bool add_msi(struct pci_config *c, u16 at, u16 limit)
 	u32 control = c->io.read(c->io.ctx, at, 4) >> 16;
 	u16 data = (u16)(at + PCI_MSI_DATA(control));
 
-	if (c->msi || data + (control & PCI_MSI_MASKS ? 8 : 4) > limit || !add_value(c, at + PCI_MSI_ADDRESS, 0, ~3u, 0) ||
-	    (control & PCI_MSI_64 && !add_value(c, at + PCI_MSI_ADDRESS + 4, 0, ~0u, 0)) || !add_value(c, data, 0, 0xffff, 0))
+	if (c->msi || data + (control & PCI_MSI_MASKS ? 8 : 4) > limit ||
+	    !add_value(c, at + PCI_MSI_ADDRESS, 0, ~3u, 0) ||
+	    (control & PCI_MSI_64 && !add_value(c, at + PCI_MSI_ADDRESS + 4, 0, ~0u, 0)) ||
+	    !add_value(c, data, 0, 0xffff, 0))
 		return false;
 	c->msi = at;
-	return !(control & PCI_MSI_MASKS) || add_field(c, at, &(struct pci_rule){ (u16)(data + 4 - at), ~0u, ~0u, 0, 0 });
+	return !(control & PCI_MSI_MASKS) ||
+	       add_field(c, at, &(struct pci_rule){ (u16)(data + 4 - at), ~0u, ~0u, 0, 0 });
 }
 
 static void note(struct pci_config *c, const struct pci_cap *cap)
 {
-	u16 *at = cap->id == PCI_CAP_MSIX ? &c->msix : cap->id == PCI_CAP_EXP ? &c->express : cap->id == PCI_CAP_PM ? &c->pm :
-		  cap->id == PCI_CAP_AF ? &c->af : NULL;
+	u16 *at = cap->id == PCI_CAP_MSIX  ? &c->msix
+		  : cap->id == PCI_CAP_EXP ? &c->express
+		  : cap->id == PCI_CAP_PM  ? &c->pm
+		  : cap->id == PCI_CAP_AF  ? &c->af
+					   : NULL;
 
 	if (at && !*at)
 		*at = cap->offset;
 }
 
 /* False where it cannot be mediated: too many rules, or another capability lies where one of them is due. */
-static bool add_cap(struct pci_config *c, const struct pci_cap *cap, const struct pci_cap_rule *rule, u16 limit, u32 next)
+static bool add_cap(struct pci_config *c, const struct pci_cap *cap,
+		    const struct pci_cap_rule *rule, u16 limit, u32 next)
 {
 	u32 mask = cap->extended ? NEXT_EXTENDED : NEXT_STANDARD;
 	struct pci_rule head = { 0, ~0u, 0, 0, 0 };
@@ -151,7 +162,8 @@ static bool add_cap(struct pci_config *c, const struct pci_cap *cap, const struc
 	for (unsigned i = 0; i < rule->nr_rules; i++) {
 		u16 offset = rule->rules[i].offset;
 
-		if (offset && offset < size && (cap->offset + offset >= limit || !add_field(c, cap->offset, &rule->rules[i])))
+		if (offset && offset < size &&
+		    (cap->offset + offset >= limit || !add_field(c, cap->offset, &rule->rules[i])))
 			return false;
 	}
 	if (!cap->extended)
@@ -172,7 +184,8 @@ static bool add_caps(struct pci_config *c, const struct pci_cap *caps, unsigned 
 		u16 limit = limit_of(caps, count, cap);
 
 		c->area[c->nr_areas].start = cap->offset;
-		c->area[c->nr_areas].end = (u16)MIN(ALIGN_UP(cap->offset + cap_size(c, cap, rule), 4), limit);
+		c->area[c->nr_areas].end =
+			(u16)MIN(ALIGN_UP(cap->offset + cap_size(c, cap, rule), 4), limit);
 		c->area[c->nr_areas++].area = rule->area;
 		if (cap->extended) {
 			/* The list begins at 0x100: what is hidden there stays as a place holder without an ID. */
@@ -193,8 +206,9 @@ static bool add_caps(struct pci_config *c, const struct pci_cap *caps, unsigned 
 	return ok && add_value(c, PCI_REG_CAPABILITIES, 0, 0, next_standard);
 }
 
-int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_bar *bars,
-		    bool extended, bool intx, const struct pci_cap *caps, unsigned nr_caps)
+int pci_config_init(struct pci_config *c, const struct pci_config_io *io,
+		    const struct pci_bar *bars, bool extended, bool intx,
+		    const struct pci_cap *caps, unsigned nr_caps)
 {
 	bool ok = true;
 
@@ -259,7 +273,8 @@ u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size)
 		return mask_of(4);
 	f = find_field(c, offset);
 	if (!f)
-		return area_of(c, offset) == PCI_AREA_HIDDEN ? 0 : c->io.read(c->io.ctx, offset, size);
+		return area_of(c, offset) == PCI_AREA_HIDDEN ? 0
+							     : c->io.read(c->io.ctx, offset, size);
 	v = f->rule.pass ? c->io.read(c->io.ctx, f->rule.offset, 4) & f->rule.pass : 0;
 	v |= f->value & ~f->rule.pass;
 	return v >> (offset & 3) * 8 & mask_of(size);
@@ -267,7 +282,9 @@ u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size)
 
 static unsigned changed(const struct pci_config *c, u16 offset)
 {
-	if (offset == PCI_REG_COMMAND || (offset >= PCI_REG_BAR && offset < PCI_REG_BAR + 4 * PCI_ROM_BAR) || offset == PCI_REG_ROM)
+	if (offset == PCI_REG_COMMAND ||
+	    (offset >= PCI_REG_BAR && offset < PCI_REG_BAR + 4 * PCI_ROM_BAR) ||
+	    offset == PCI_REG_ROM)
 		return PCI_CHANGED_DECODE;
 	if (c->msi && offset >= c->msi && offset <= c->msi + PCI_MSI_DATA(PCI_MSI_64))
 		return PCI_CHANGED_MSI;
@@ -280,16 +297,19 @@ static bool has(const struct pci_config *c, unsigned offset, u32 bit)
 }
 
 /* FLR, or back from D3hot where that resets; `before`: the register's own bits, which have changed since. */
-static bool asks_reset(const struct pci_config *c, const struct pci_field *f, u32 written, u32 before)
+static bool asks_reset(const struct pci_config *c, const struct pci_field *f, u32 written,
+		       u32 before)
 {
 	u16 offset = f->rule.offset;
 
 	if (c->express && offset == c->express + PCI_EXP_DEVICE_CONTROL)
-		return written & PCI_EXP_START_FLR && has(c, c->express + PCI_EXP_DEVICE, PCI_EXP_FLR);
+		return written & PCI_EXP_START_FLR &&
+		       has(c, c->express + PCI_EXP_DEVICE, PCI_EXP_FLR);
 	if (c->af && offset == c->af + PCI_AF_CONTROL)
 		return written & PCI_AF_START_FLR && has(c, c->af, (u32)PCI_AF_FLR << 24);
-	return c->pm && offset == c->pm + PCI_PM_CONTROL && (before & PCI_PM_STATE) == PCI_PM_STATE &&
-	       !(f->value & PCI_PM_STATE) && !has(c, offset, PCI_PM_NO_SOFT_RESET);
+	return c->pm && offset == c->pm + PCI_PM_CONTROL &&
+	       (before & PCI_PM_STATE) == PCI_PM_STATE && !(f->value & PCI_PM_STATE) &&
+	       !has(c, offset, PCI_PM_NO_SOFT_RESET);
 }
 
 unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 value)
@@ -320,14 +340,16 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 		c->io.write(c->io.ctx, f->rule.offset, 4, (old & ~bits) | (value & bits));
 	}
 	if (f->rule.offset == PCI_REG_ROM && f->value & f->rule.keep & PCI_ROM_ENABLE)
-		c->io.write(c->io.ctx, PCI_REG_ROM, 4, (u32)c->bar[PCI_ROM_BAR].base | PCI_ROM_ENABLE);
-	return changed(c, f->rule.offset) | (asks_reset(c, f, value & lanes, before) ? PCI_CHANGED_RESET : 0);
+		c->io.write(c->io.ctx, PCI_REG_ROM, 4,
+			    (u32)c->bar[PCI_ROM_BAR].base | PCI_ROM_ENABLE);
+	return changed(c, f->rule.offset) |
+	       (asks_reset(c, f, value & lanes, before) ? PCI_CHANGED_RESET : 0);
 }
 
 void pci_config_unmapped(const struct pci_config *c)
 {
-	if (c->nr_fields && c->bar[PCI_ROM_BAR].base && !(value_at(c, PCI_REG_ROM) & PCI_ROM_ENABLE) &&
-	    has(c, PCI_REG_ROM, PCI_ROM_ENABLE))
+	if (c->nr_fields && c->bar[PCI_ROM_BAR].base &&
+	    !(value_at(c, PCI_REG_ROM) & PCI_ROM_ENABLE) && has(c, PCI_REG_ROM, PCI_ROM_ENABLE))
 		c->io.write(c->io.ctx, PCI_REG_ROM, 4, (u32)c->bar[PCI_ROM_BAR].base);
 }
 

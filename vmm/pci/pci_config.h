@@ -59,8 +59,9 @@ struct pci_config {
  * first. 0; -ENOSPC: they are too many, run out of their
  * space or lie over each other.
  */
-int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_bar *bars,
-		    bool extended, bool intx, const struct pci_cap *caps, unsigned nr_caps);
+int pci_config_init(struct pci_config *c, const struct pci_config_io *io,
+		    const struct pci_bar *bars, bool extended, bool intx,
+		    const struct pci_cap *caps, unsigned nr_caps);
 
 /* The guest does not set what the way to memory does not take (HOST_PCI_ATOMICS, HOST_PCI_RELAXED). After pci_config_init(). */
 void pci_config_path(struct pci_config *c, unsigned takes);

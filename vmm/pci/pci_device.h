@@ -26,7 +26,7 @@ struct pci_vector {
 	u32 control;
 	/* what an interrupt means to the guest: data << 32 | address, as they were last good; atomic */
 	u64 message;
-	struct host_msi msi;      /* what the device sends */
+	struct host_msi msi; /* what the device sends */
 	/* what it sent before: one that was under way then still arrives */
 	struct host_msi old;
 };
@@ -35,7 +35,7 @@ struct pci_vector {
 struct pci_trap {
 	u64 start;
 	u64 end;
-	volatile u8 *regs;        /* the host's view of it */
+	volatile u8 *regs; /* the host's view of it */
 };
 #define PCI_TRAPS 2 /* MSI-X table and pending bits */
 
@@ -45,7 +45,7 @@ struct pci_window {
 	unsigned nr_traps;
 	struct pci_trap trap[PCI_TRAPS]; /* sorted, apart */
 	bool mapped;
-	u64 at;                   /* guest-physical, while mapped */
+	u64 at; /* guest-physical, while mapped */
 };
 
 /* What it does for longer than an exit may take: pci_wait.c. */
@@ -53,8 +53,8 @@ enum pci_busy { PCI_FREE, PCI_RESETS, PCI_LEAVES, PCI_VFS_COME, PCI_VFS_GO };
 
 /* A reset, of a PF once its VFs are gone: pci_reset.c. May be moved between two steps. */
 struct pci_reset {
-	bool vfs;                 /* they are not gone yet */
-	u64 since;                /* TSC */
+	bool vfs; /* they are not gone yet */
+	u64 since; /* TSC */
 	struct host_pci_reset host;
 };
 
@@ -65,13 +65,13 @@ struct pci_device {
 	bool gone;
 	/* free until pci_wait_begin(), then again by who waits, without the lock; atomic */
 	enum pci_busy busy;
-	struct vcpu *waits;       /* for that; the only one to touch the reset until it is over */
+	struct vcpu *waits; /* for that; the only one to touch the reset until it is over */
 	struct pci_reset reset;
-	bool gated;               /* before it: what the guest has said of its DMA holds on */
+	bool gated; /* before it: what the guest has said of its DMA holds on */
 	struct pci_config config;
 	struct pci_window bar[PCI_BARS];
 	struct pci_vector msi;
-	unsigned nr_msix;         /* entries of the device's table; 0: none */
+	unsigned nr_msix; /* entries of the device's table; 0: none */
 	/* of which the guest sees these: the IOMMU keeps entries for so many */
 	unsigned served_msix;
 	struct pci_vector *msix;
@@ -83,9 +83,9 @@ struct pci_device {
 	unsigned table_bar;
 	unsigned pending_bar;
 	/* Only in images with SRIOV: pci_sriov.c. */
-	bool leaving;             /* a VF that its PF's VM wants off; atomic, as gone is then */
+	bool leaving; /* a VF that its PF's VM wants off; atomic, as gone is then */
 	struct pci_sriov {
-		u16 at;           /* of the capability that the guest has; 0: none */
+		u16 at; /* of the capability that the guest has; 0: none */
 		u16 control;
 		u16 count;
 		/* as the guest has them, and what it can change */
@@ -115,7 +115,8 @@ void pci_tell_waiting(void);
 /* Its VM is over, and it is still being reset; or it will never stop. */
 void pci_resets(const struct host_pci_function *f, bool still);
 /* A function of another VM's, or of one's that is over, in that group: pci_group(). Its index; -1: there is none. *state: words. */
-int pci_neighbour(const struct vm_config *c, const struct pci_address *group, char name[VM_NAME_MAX + 1], const char **state);
+int pci_neighbour(const struct vm_config *c, const struct pci_address *group,
+		  char name[VM_NAME_MAX + 1], const char **state);
 /* Prints why a line of the VM's file cannot be had, with file and line; -EINVAL. */
 int pci_refuse(struct vm *vm, const char *fmt, ...) __printf(2, 3);
 
@@ -124,7 +125,8 @@ int pci_refuse(struct vm *vm, const char *fmt, ...) __printf(2, 3);
 static inline volatile u8 *pci_window_reg(const struct pci_window *b, u64 offset, unsigned size)
 {
 	for (unsigned i = 0; i < b->nr_traps; i++)
-		if (offset >= b->trap[i].start && offset < b->trap[i].end && size <= b->trap[i].end - offset)
+		if (offset >= b->trap[i].start && offset < b->trap[i].end &&
+		    size <= b->trap[i].end - offset)
 			return b->trap[i].regs + (offset - b->trap[i].start);
 	return NULL;
 }
@@ -204,7 +206,8 @@ void pci_sriov_come(struct pci_device *d, int err);
 void pci_sriov_pulled(struct vcpu *vcpu, unsigned n, int err);
 void pci_sriov_tell(struct vcpu *vcpu);
 /* pci_shadow.c: where the VM has none of its functions: a VF of one of these, which is not its own? *value: what is read. */
-bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size, u32 *value);
+bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size,
+		      u32 *value);
 
 /* The same for all images; d may be NULL where a device is taken down. */
 static inline int pci_vf_join(struct pci_device *d)
@@ -224,20 +227,25 @@ static inline void pci_vfs_show(struct pci_device *d, struct pci_cap *cap, unsig
 		pci_sriov_show(d, cap, nr);
 }
 
-static inline bool pci_shadow(const struct vm_pci *pci, u32 bdf, u16 offset, unsigned size, u32 *value)
+static inline bool pci_shadow(const struct vm_pci *pci, u32 bdf, u16 offset, unsigned size,
+			      u32 *value)
 {
-	return IS_ENABLED(CONFIG_SRIOV) && pci_sriov_shadow(pci, (u8)(bdf >> 8), (u8)bdf, offset, size, value);
+	return IS_ENABLED(CONFIG_SRIOV) &&
+	       pci_sriov_shadow(pci, (u8)(bdf >> 8), (u8)bdf, offset, size, value);
 }
 
 static inline u32 pci_device_read(const struct pci_device *d, u16 offset, unsigned size)
 {
-	return IS_ENABLED(CONFIG_SRIOV) && pci_sriov_owns(d, offset) ? pci_sriov_read(d, offset, size) :
-	       pci_config_read(&d->config, offset, size);
+	return IS_ENABLED(CONFIG_SRIOV) && pci_sriov_owns(d, offset)
+		       ? pci_sriov_read(d, offset, size)
+		       : pci_config_read(&d->config, offset, size);
 }
 
 static inline unsigned pci_device_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 {
-	unsigned changed = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_owns(d, offset) ? pci_sriov_write(d, offset, size, value) : 0;
+	unsigned changed = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_owns(d, offset)
+				   ? pci_sriov_write(d, offset, size, value)
+				   : 0;
 
 	return changed | pci_config_write(&d->config, offset, size, value);
 }

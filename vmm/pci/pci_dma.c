@@ -18,8 +18,10 @@
 
 static_assert(sizeof(struct margay_info) <= PAGE_SIZE, "the guest gives one page");
 static_assert(sizeof(((struct margay_info *)0)->vm) == VM_NAME_MAX + 1, "a name is ended");
-static_assert((int)MARGAY_DMA_WINDOW == VM_DMA_WINDOW && (int)MARGAY_DMA_IDENTITY == VM_DMA_IDENTITY &&
-	      (int)MARGAY_DMA_IOMMU == VM_DMA_IOMMU, "the file's are the ABI's");
+static_assert((int)MARGAY_DMA_WINDOW == VM_DMA_WINDOW &&
+		      (int)MARGAY_DMA_IDENTITY == VM_DMA_IDENTITY &&
+		      (int)MARGAY_DMA_IOMMU == VM_DMA_IOMMU,
+	      "the file's are the ABI's");
 
 s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi)
 {
@@ -47,9 +49,11 @@ s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on)
 	if (function > 0xffffffff || on > 1)
 		return MARGAY_HC_EINVAL;
 	/* One that no machine has reads and writes as CPUs do, whatever its driver's windows say. Functions are in segment 0. */
-	if (IS_ENABLED(CONFIG_VIRTIO) && function <= 0xffff && pci_virtual_read(vm, (u32)function, 0, 4, &id))
+	if (IS_ENABLED(CONFIG_VIRTIO) && function <= 0xffff &&
+	    pci_virtual_read(vm, (u32)function, 0, 4, &id))
 		return vm->windows ? 0 : MARGAY_HC_ENODEV;
-	if (!vm->windows || !vm->pci || function > 0xffff || pci_master_confirm(vcpu, (u16)function, on))
+	if (!vm->windows || !vm->pci || function > 0xffff ||
+	    pci_master_confirm(vcpu, (u16)function, on))
 		return MARGAY_HC_ENODEV;
 	return 0;
 }
@@ -73,7 +77,9 @@ static unsigned collect(const struct vm_pci *pci, struct dma_mmio *mmio)
 static int dma_vm_create(struct vm *vm)
 {
 	/* too much for the stack */
-	struct all { struct dma_mmio mmio[VM_PCI_FUNCTIONS * PCI_BARS]; } *all;
+	struct all {
+		struct dma_mmio mmio[VM_PCI_FUNCTIONS * PCI_BARS];
+	} *all;
 	const char *why;
 
 	if (vm->config->dma != VM_DMA_WINDOW)
@@ -84,12 +90,13 @@ static int dma_vm_create(struct vm *vm)
 		host_pages_free(all, PAGES_OF(struct all));
 		return host_no_memory(vm->name);
 	}
-	why = dma_windows_build(&vm_parts(vm)->map, all->mmio, collect(vm->pci, all->mmio), vm->windows);
+	why = dma_windows_build(&vm_parts(vm)->map, all->mmio, collect(vm->pci, all->mmio),
+				vm->windows);
 	host_pages_free(all, PAGES_OF(struct all));
 	if (!why)
 		return 0;
-	vm_tell(vm, "%s:%u: dma = window: %s: try another memory =, or dma = identity", vm->config->file,
-		vm->config->line_dma, why);
+	vm_tell(vm, "%s:%u: dma = window: %s: try another memory =, or dma = identity",
+		vm->config->file, vm->config->line_dma, why);
 	return -EINVAL;
 }
 
@@ -98,5 +105,7 @@ static void dma_vm_destroy(struct vm *vm)
 	host_pages_free(vm->windows, PAGES_OF(struct dma_windows));
 }
 
-static const struct vm_stage dma_stage = { .at = STAGE_DMA, .create = dma_vm_create, .destroy = dma_vm_destroy };
+static const struct vm_stage dma_stage = { .at = STAGE_DMA,
+					   .create = dma_vm_create,
+					   .destroy = dma_vm_destroy };
 VM_STAGE(dma_stage);

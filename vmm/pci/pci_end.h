@@ -17,7 +17,7 @@ struct pci_end {
 		struct pci_reset reset;
 		/* 0: it has stopped; -EBUSY: it is still asked to; -EIO: it does not stop */
 		int result;
-		bool lingers;  /* it has not stopped in that time */
+		bool lingers; /* it has not stopped in that time */
 		/* nothing blocks it: until it has stopped it may write to the VM's memory */
 		bool writes;
 	} *of; /* by function */

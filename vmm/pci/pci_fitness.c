@@ -41,7 +41,8 @@ const char *pci_unfit(const struct pci_info *f)
 {
 	const u32 base = f->id.class_code >> 16;
 	const struct reason refusals[] = {
-		{ f->header_type != PCI_HEADER_FUNCTION || base == PCI_BASE_CLASS_BRIDGE, "a bridge stays the node's" },
+		{ f->header_type != PCI_HEADER_FUNCTION || base == PCI_BASE_CLASS_BRIDGE,
+		  "a bridge stays the node's" },
 		{ base == PCI_BASE_CLASS_SYSTEM, "a system device stays the node's" },
 		/* A channel in compatibility mode has fixed ports and IRQ 14 or 15 (PCI IDE Controller 1.0, 2). */
 		{ f->id.class_code >> 8 == PCI_CLASS_IDE && (f->id.class_code & 5) != 5,
@@ -51,7 +52,8 @@ const char *pci_unfit(const struct pci_info *f)
 		/* Ports without an address are usual, and drivers of today do without them. */
 		{ lacks_address(f, false),
 		  "the firmware gave one of its BARs no address: allow addresses above 4G in the setup" },
-		{ is_out_of_reach(f), "a BAR lies above 2^48: lower the base of MMIO in the setup" },
+		{ is_out_of_reach(f),
+		  "a BAR lies above 2^48: lower the base of MMIO in the setup" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
@@ -64,13 +66,17 @@ const char *pci_unfit(const struct pci_info *f)
 enum pci_fitness pci_fitness(const struct pci_info *f, char why[PCI_FITNESS_TEXT])
 {
 	const struct reason restrictions[] = {
-		{ !f->flr && !f->pm_reset && f->bus_reset, "reset by the bus, on which it is alone" },
-		{ !f->flr && !f->pm_reset && !f->bus_reset, "no reset of its own: the next VM finds it as the last one left it" },
+		{ !f->flr && !f->pm_reset && f->bus_reset,
+		  "reset by the bus, on which it is alone" },
+		{ !f->flr && !f->pm_reset && !f->bus_reset,
+		  "no reset of its own: the next VM finds it as the last one left it" },
 		{ !f->msi && !f->msix && f->pin, "line interrupt only" },
 		{ !f->msi && !f->msix && !f->pin, "no interrupt" },
-		{ lacks_address(f, true), "without those of its ports to which the firmware gave no address" },
+		{ lacks_address(f, true),
+		  "without those of its ports to which the firmware gave no address" },
 		{ f->cut_off, "extended capabilities out of reach: no ECAM" },
-		{ !f->pcie && f->address.bus, "conventional PCI: for an IOMMU one with all behind its bridge" },
+		{ !f->pcie && f->address.bus,
+		  "conventional PCI: for an IOMMU one with all behind its bridge" },
 		{ f->id.class_code >> 8 == PCI_CLASS_VGA, "without the legacy VGA addresses" },
 		{ shares_page(f), "a BAR below a page is trapped: slow" },
 	};
@@ -84,6 +90,7 @@ enum pci_fitness pci_fitness(const struct pci_info *f, char why[PCI_FITNESS_TEXT
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(restrictions); i++)
 		if (restrictions[i].holds && n < PCI_FITNESS_TEXT)
-			n += (size_t)snprintf(why + n, PCI_FITNESS_TEXT - n, "%s%s", n ? "; " : "", restrictions[i].text);
+			n += (size_t)snprintf(why + n, PCI_FITNESS_TEXT - n, "%s%s", n ? "; " : "",
+					      restrictions[i].text);
 	return n ? PCI_FIT_BUT : PCI_FIT;
 }

@@ -58,12 +58,9 @@ static int take_line(struct vm *vm, const struct host_intx *at)
 static const char *reason(int err)
 {
 	switch (err) {
-	case -ENOENT:
-		return "firmware does not say where it leads: pci_irq can";
-	case -EBUSY:
-		return "it is another VM's or the host's own, too";
-	default:
-		return "no I/O APIC, or no vector, is there for it";
+	case -ENOENT: return "firmware does not say where it leads: pci_irq can";
+	case -EBUSY: return "it is another VM's or the host's own, too";
+	default: return "no I/O APIC, or no vector, is there for it";
 	}
 }
 
@@ -110,8 +107,9 @@ int pci_intx_create(struct vm *vm, unsigned n)
 	if (err < 0) {
 		bool messages = has_messages(f);
 
-		vm_refuse(vm, pci, "pci: " PCI_FORMAT " is %s its line interrupt: %s", PCI_FORMAT_ARGS(f->address),
-			  messages ? "without" : "of no use without", reason(err));
+		vm_refuse(vm, pci, "pci: " PCI_FORMAT " is %s its line interrupt: %s",
+			  PCI_FORMAT_ARGS(f->address), messages ? "without" : "of no use without",
+			  reason(err));
 		return messages ? 0 : -ENODEV;
 	}
 	vm->pci->intx[n].gsi = (u8)vm->pci->line[err].gsi;
@@ -166,7 +164,8 @@ bool pci_intx_in_service(struct vm_pci *pci, unsigned pin, bool end)
 /* The entry's message, if the VM's CPUs may get it, is what the line sends; a VM that has ended gets nothing. */
 static void lead(const struct vm_pci_line *l, u64 rte)
 {
-	u64 address = MESSAGE_ADDRESS | (rte >> 56) << 12 | (rte & RTE_LOGICAL ? MESSAGE_LOGICAL : 0);
+	u64 address =
+		MESSAGE_ADDRESS | (rte >> 56) << 12 | (rte & RTE_LOGICAL ? MESSAGE_LOGICAL : 0);
 	const struct vcpu *to = NULL;
 
 	if (!(rte & RTE_MASKED) && __atomic_load_n(&l->vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING)

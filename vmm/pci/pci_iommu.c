@@ -17,12 +17,17 @@ int pci_iommu_check_group(struct vm *vm, const struct pci_info *info)
 
 	if (i < 0 || !host_pci_function((unsigned)i, &other))
 		return 0;
-	return pci_refuse(vm, PCI_FORMAT " and " PCI_FORMAT " cannot be kept apart (no ACS), and that is %s's%s",
-			  PCI_FORMAT_ARGS(info->address), PCI_FORMAT_ARGS(other.address), name, state);
+	return pci_refuse(vm,
+			  PCI_FORMAT " and " PCI_FORMAT
+				     " cannot be kept apart (no ACS), and that is %s's%s",
+			  PCI_FORMAT_ARGS(info->address), PCI_FORMAT_ARGS(other.address), name,
+			  state);
 }
 
 static const char *const modes[] = {
-	[VM_DMA_IDENTITY] = "dma = identity", [VM_DMA_WINDOW] = "dma = window", [VM_DMA_IOMMU] = "dma = iommu",
+	[VM_DMA_IDENTITY] = "dma = identity",
+	[VM_DMA_WINDOW] = "dma = window",
+	[VM_DMA_IOMMU] = "dma = iommu",
 };
 
 /* ---- faults --------------------------------------------------------------------------------------- */
@@ -36,12 +41,15 @@ static void silence(struct vcpu *vcpu)
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		struct pci_config *c = &pci->device[i]->config;
 
-		if (!(__atomic_load_n(&pci->silent, __ATOMIC_RELAXED) & BIT(i)) || pci_config_master_gated(c))
+		if (!(__atomic_load_n(&pci->silent, __ATOMIC_RELAXED) & BIT(i)) ||
+		    pci_config_master_gated(c))
 			continue;
 		pci_config_gate_master(c, true);
 		/* No line of pci_master.c: it does not wait for its guest. */
 		pci->told = true;
-		vm_tell(vcpu->vm, "pci: " PCI_FORMAT " goes on with what is blocked: it is silent until the VM starts again",
+		vm_tell(vcpu->vm,
+			"pci: " PCI_FORMAT
+			" goes on with what is blocked: it is silent until the VM starts again",
 			PCI_FORMAT_ARGS(pci->function[i].address));
 	}
 	vm_stage2_unlock(vcpu->vm);
@@ -69,9 +77,11 @@ bool pci_iommu_text(unsigned i, char *text, size_t size)
 	if (!host_iommu_state(i, &s))
 		return false;
 	if (s.domain)
-		snprintf(text, size, "domain %u, %s; blocked: DMA %lu, interrupts %lu", s.domain, s.mode, s.dma, s.interrupts);
+		snprintf(text, size, "domain %u, %s; blocked: DMA %lu, interrupts %lu", s.domain,
+			 s.mode, s.dma, s.interrupts);
 	else
-		snprintf(text, size, "reaches nothing; blocked: DMA %lu, interrupts %lu", s.dma, s.interrupts);
+		snprintf(text, size, "reaches nothing; blocked: DMA %lu, interrupts %lu", s.dma,
+			 s.interrupts);
 	return true;
 }
 
@@ -83,7 +93,8 @@ static int fill(struct vm *vm)
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < map->count; i++)
-		err = vm_domain_map(vm, gpa(map->region[i].gpa), hpa(map->region[i].hpa), map->region[i].size);
+		err = vm_domain_map(vm, gpa(map->region[i].gpa), hpa(map->region[i].hpa),
+				    map->region[i].size);
 	return err;
 }
 
@@ -91,8 +102,11 @@ static int refuse(struct vm *vm, int err)
 {
 	if (err == -ENOMEM)
 		return host_no_memory(vm->name);
-	return err ? pci_refuse(vm, err == -ERANGE ? "its memory ends beyond the address bits of the IOMMUs" :
-				    "the IOMMU of one of its functions does not work") : 0;
+	return err ? pci_refuse(vm,
+				err == -ERANGE
+					? "its memory ends beyond the address bits of the IOMMUs"
+					: "the IOMMU of one of its functions does not work")
+		   : 0;
 }
 
 /*
@@ -107,8 +121,10 @@ static int fill_bar(struct host_iommu *d, const struct pci_bar *bar, const struc
 	for (unsigned t = 0; !err && t <= w->nr_traps; t++) {
 		end = t < w->nr_traps ? w->trap[t].start : bar->size;
 		if (end > at)
-			err = !host_may_map(hpa(bar->base + at), end - at, false) ? -EPERM :
-			      host_iommu_map(d, bar->base + at, hpa(bar->base + at), end - at);
+			err = !host_may_map(hpa(bar->base + at), end - at, false)
+				      ? -EPERM
+				      : host_iommu_map(d, bar->base + at, hpa(bar->base + at),
+						       end - at);
 		at = t < w->nr_traps ? w->trap[t].end : end;
 	}
 	return err;
@@ -121,14 +137,18 @@ static int fill_registers(struct vm *vm, const struct vm_pci *pci)
 			const struct host_pci_function *f = &pci->function[i];
 			int err;
 
-			if (!f->bar[b].base || f->bar[b].size < PAGE_SIZE || pci_bar_is_io(&f->bar[b]))
+			if (!f->bar[b].base || f->bar[b].size < PAGE_SIZE ||
+			    pci_bar_is_io(&f->bar[b]))
 				continue;
 			err = fill_bar(vm_parts(vm)->domain, &f->bar[b], &pci->device[i]->bar[b]);
 			if (err == -ENOMEM)
 				return err;
 			if (err)
-				vm_tell(vm, "pci: no DMA to BAR%u of " PCI_FORMAT ": its address is the guest's RAM's, or beyond "
-					"the IOMMU's", b, PCI_FORMAT_ARGS(f->address));
+				vm_tell(vm,
+					"pci: no DMA to BAR%u of " PCI_FORMAT
+					": its address is the guest's RAM's, or beyond "
+					"the IOMMU's",
+					b, PCI_FORMAT_ARGS(f->address));
 		}
 	return 0;
 }
@@ -139,9 +159,12 @@ static void tell_of_root(struct vm *vm, const struct vm_pci *pci)
 	struct pci_info first, other;
 
 	for (unsigned i = 1; i < pci->nr_functions; i++)
-		if (host_pci_info(pci->function[0].index, &first) && host_pci_info(pci->function[i].index, &other) &&
+		if (host_pci_info(pci->function[0].index, &first) &&
+		    host_pci_info(pci->function[i].index, &other) &&
 		    !pci_same_address(&first.group, &other.group)) {
-			vm_tell(vm, "pci: DMA between " PCI_FORMAT " and " PCI_FORMAT " passes the root complex, if that lets it",
+			vm_tell(vm,
+				"pci: DMA between " PCI_FORMAT " and " PCI_FORMAT
+				" passes the root complex, if that lets it",
 				PCI_FORMAT_ARGS(first.address), PCI_FORMAT_ARGS(other.address));
 			return;
 		}
@@ -154,12 +177,17 @@ int pci_iommu_create(struct vm *vm, struct vm_pci *pci)
 	if (!pci->nr_functions)
 		return 0;
 	if (!host_iommu_on() && vm->config->dma == VM_DMA_IOMMU)
-		return pci_refuse(vm, "the node has no IOMMU, none that Margay knows, or it is off (iommu=off): "
-				      "dma = identity or window needs none");
+		return pci_refuse(
+			vm,
+			"the node has no IOMMU, none that Margay knows, or it is off (iommu=off): "
+			"dma = identity or window needs none");
 	if (!host_iommu_on())
-		return vm->config->on_fault == ON_FAULT_REPORT ? 0 :
-		       pci_refuse(vm, "on_fault: the node has no IOMMU that blocks anything");
-	pci->user = (struct host_iommu_user){ vm->config->name, modes[vm->config->dma], blocked, vm };
+		return vm->config->on_fault == ON_FAULT_REPORT
+			       ? 0
+			       : pci_refuse(vm,
+					    "on_fault: the node has no IOMMU that blocks anything");
+	pci->user =
+		(struct host_iommu_user){ vm->config->name, modes[vm->config->dma], blocked, vm };
 	err = host_iommu_create(&pci->user, &vm_parts(vm)->domain);
 	if (err == -ENOSPC)
 		return pci_refuse(vm, "its IOMMUs hold no more VMs");
@@ -188,9 +216,10 @@ bool pci_iommu_block(struct vm_pci *pci, unsigned n)
 	struct host_iommu_state s;
 
 	pci->stuck = pci->stuck || (n < pci->attached && !detached);
-	if (IS_ENABLED(CONFIG_TELEMETRY) && n < pci->attached && host_iommu_state(f->index, &s) && (s.dma || s.interrupts))
-		host_log("%s: pci: " PCI_FORMAT ": blocked-dma=%lu blocked-interrupts=%lu", pci->user.name,
-			 PCI_FORMAT_ARGS(f->address), s.dma, s.interrupts);
+	if (IS_ENABLED(CONFIG_TELEMETRY) && n < pci->attached && host_iommu_state(f->index, &s) &&
+	    (s.dma || s.interrupts))
+		host_log("%s: pci: " PCI_FORMAT ": blocked-dma=%lu blocked-interrupts=%lu",
+			 pci->user.name, PCI_FORMAT_ARGS(f->address), s.dma, s.interrupts);
 	return detached;
 }
 

@@ -18,11 +18,13 @@ static void settle(struct pci_end *e, unsigned i)
 
 	e->of[i].lingers = false;
 	if (e->of[i].result) {
-		host_log("%s: pci: " PCI_FORMAT " does not stop: it is not used any more", e->name, PCI_FORMAT_ARGS(f->address));
+		host_log("%s: pci: " PCI_FORMAT " does not stop: it is not used any more", e->name,
+			 PCI_FORMAT_ARGS(f->address));
 		pci_resets(f, false);
 		return;
 	}
-	host_log("%s: pci: " PCI_FORMAT " has been reset: others may have it", e->name, PCI_FORMAT_ARGS(f->address));
+	host_log("%s: pci: " PCI_FORMAT " has been reset: others may have it", e->name,
+		 PCI_FORMAT_ARGS(f->address));
 	pci_release(f);
 }
 
@@ -42,7 +44,9 @@ static void settle_memory(struct pci_end *e)
 
 	if (!e->nr_extents || any_writes(e, -EBUSY))
 		return;
-	host_log(lost ? "%s: pci: its memory is not used any more, either" : "%s: pci: others may have its memory", e->name);
+	host_log(lost ? "%s: pci: its memory is not used any more, either"
+		      : "%s: pci: others may have its memory",
+		 e->name);
 	vm_let_extents(e->extent, e->nr_extents, !lost);
 	e->nr_extents = 0;
 }

@@ -16,11 +16,13 @@ int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on)
 	struct vm_pci *pci = vcpu->vm->pci;
 
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
-		if (pci->function[i].address.bus != bdf >> 8 || pci->function[i].address.devfn != (bdf & 0xff))
+		if (pci->function[i].address.bus != bdf >> 8 ||
+		    pci->function[i].address.devfn != (bdf & 0xff))
 			continue;
 		vm_stage2_lock(vcpu);
 		/* Also of one that is being reset, which has no registers now. */
-		pci->device[i]->gated = !on || vcpu->vm->end != VM_RUNNING || (IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(i));
+		pci->device[i]->gated = !on || vcpu->vm->end != VM_RUNNING ||
+					(IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(i));
 		pci_config_gate_master(&pci->device[i]->config, pci->device[i]->gated);
 		vm_stage2_unlock(vcpu->vm);
 		return 0;
@@ -53,6 +55,9 @@ void pci_master_tell(const struct pci_device *d)
 	if (d->vm->pci->told || !pci_config_master_waits(&d->config))
 		return;
 	d->vm->pci->told = true;
-	vm_log(d->vm, "pci: " PCI_FORMAT " stays silent: with dma = window its guest must load margay-guest before the driver "
-	       "(docs/passthrough.md)", PCI_FORMAT_ARGS(d->host->address));
+	vm_log(d->vm,
+	       "pci: " PCI_FORMAT
+	       " stays silent: with dma = window its guest must load margay-guest before the driver "
+	       "(docs/passthrough.md)",
+	       PCI_FORMAT_ARGS(d->host->address));
 }

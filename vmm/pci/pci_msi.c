@@ -53,7 +53,9 @@ static void reclaim(struct pci_device *d)
 /* Where interrupts are remapped the message names entries of the function's IOMMU. */
 static int remap(const struct pci_vector *v, unsigned count, struct host_msi *msi)
 {
-	return IS_ENABLED(CONFIG_IOMMU) ? host_iommu_message(v->dev->host->index, &v->dev->kept, count, msi) : 0;
+	return IS_ENABLED(CONFIG_IOMMU)
+		       ? host_iommu_message(v->dev->host->index, &v->dev->kept, count, msi)
+		       : 0;
 }
 
 static int alloc_on(unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
@@ -66,7 +68,8 @@ static int alloc_on(unsigned cpu, unsigned count, struct pci_vector *v, struct h
 	return err;
 }
 
-static int alloc_anywhere(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
+static int alloc_anywhere(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v,
+			  struct host_msi *out)
 {
 	int err = alloc_on(cpu, count, v, out);
 
@@ -76,7 +79,8 @@ static int alloc_anywhere(struct vm *vm, unsigned cpu, unsigned count, struct pc
 	return err;
 }
 
-static int alloc(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
+static int alloc(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v,
+		 struct host_msi *out)
 {
 	int err = alloc_anywhere(vm, cpu, count, v, out);
 
@@ -104,7 +108,10 @@ static void replace(struct pci_vector *v, const struct host_msi *new)
 static bool arm_direct(struct pci_vector *v, unsigned count, const struct vcpu *to)
 {
 	struct host_msi new = {
-		.cpu = (u16)to->cpu, .first = (u8)v->data, .address = MESSAGE_ADDRESS | to->apic_id << 12, .data = (u8)v->data,
+		.cpu = (u16)to->cpu,
+		.first = (u8)v->data,
+		.address = MESSAGE_ADDRESS | to->apic_id << 12,
+		.data = (u8)v->data,
 	};
 
 	if (to->apic_id >= XAPIC_BROADCAST && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_wide()))
@@ -143,7 +150,8 @@ static bool arm(struct pci_vector *v, unsigned count)
 void pci_msi_update(struct pci_device *d)
 {
 	u32 at = d->config.msi, control = config_read(d, at + PCI_MSI_CONTROL, 2);
-	u32 wanted = control & ~(u32)(PCI_MSI_ENABLE | PCI_MSI_COUNT), data_at = at + PCI_MSI_DATA(control), data = 0;
+	u32 wanted = control & ~(u32)(PCI_MSI_ENABLE | PCI_MSI_COUNT),
+	    data_at = at + PCI_MSI_DATA(control), data = 0;
 	unsigned count = 1;
 	u64 address = 0;
 	bool on = pci_config_msi(&d->config, &address, &data, &count);
@@ -153,8 +161,9 @@ void pci_msi_update(struct pci_device *d)
 	on = on && arm(&d->msi, count);
 	if (on)
 		wanted |= PCI_MSI_ENABLE | (u32)__builtin_ctz(count) << 4;
-	if (wanted == control && (!on || (config_read(d, at + PCI_MSI_ADDRESS, 4) == d->msi.msi.address &&
-					  config_read(d, data_at, 2) == d->msi.msi.data)))
+	if (wanted == control &&
+	    (!on || (config_read(d, at + PCI_MSI_ADDRESS, 4) == d->msi.msi.address &&
+		     config_read(d, data_at, 2) == d->msi.msi.data)))
 		return;
 	/* Never a message that is half the old one. */
 	config_write(d, at + PCI_MSI_CONTROL, 2, control & ~(u32)PCI_MSI_ENABLE);
@@ -186,7 +195,8 @@ static void program(struct pci_device *d, unsigned i)
 		write_entry(d, i, 3, PCI_MSIX_ENTRY_MASKED);
 		return;
 	}
-	if (host_mmio_read(entry(d, i, 0), 4) != v->msi.address || host_mmio_read(entry(d, i, 2), 4) != v->msi.data) {
+	if (host_mmio_read(entry(d, i, 0), 4) != v->msi.address ||
+	    host_mmio_read(entry(d, i, 2), 4) != v->msi.data) {
 		write_entry(d, i, 3, PCI_MSIX_ENTRY_MASKED);
 		write_entry(d, i, 0, v->msi.address);
 		write_entry(d, i, 1, 0);
@@ -198,7 +208,8 @@ static void program(struct pci_device *d, unsigned i)
 void pci_msix_update(struct pci_device *d)
 {
 	u32 at = d->config.msix, old = config_read(d, at + PCI_MSIX_CONTROL, 2);
-	u32 new = (old & ~MSIX_ENABLES) | (pci_config_read(&d->config, (u16)(at + PCI_MSIX_CONTROL), 2) & MSIX_ENABLES);
+	u32 new = (old & ~MSIX_ENABLES) |
+		  (pci_config_read(&d->config, (u16)(at + PCI_MSIX_CONTROL), 2) & MSIX_ENABLES);
 
 	if (d->nr_msix && old != new)
 		config_write(d, at + PCI_MSIX_CONTROL, 2, new);
@@ -206,37 +217,27 @@ void pci_msix_update(struct pci_device *d)
 
 bool pci_msix_owns(const struct pci_device *d, unsigned bar, u64 offset)
 {
-	return d->nr_msix && bar == d->table_bar && offset - d->table < d->nr_msix * PCI_MSIX_ENTRY_SIZE;
+	return d->nr_msix && bar == d->table_bar &&
+	       offset - d->table < d->nr_msix * PCI_MSIX_ENTRY_SIZE;
 }
 
 static u32 read_dword(const struct pci_vector *v, unsigned n)
 {
 	switch (n) {
-	case 0:
-		return (u32)v->address;
-	case 1:
-		return (u32)(v->address >> 32);
-	case 2:
-		return v->data;
-	default:
-		return v->control;
+	case 0: return (u32)v->address;
+	case 1: return (u32)(v->address >> 32);
+	case 2: return v->data;
+	default: return v->control;
 	}
 }
 
 static void write_dword(struct pci_vector *v, unsigned n, u32 value)
 {
 	switch (n) {
-	case 0:
-		v->address = (v->address & ~0xffffffffull) | (value & ~3u);
-		break;
-	case 1:
-		v->address = (u32)v->address | (u64)value << 32;
-		break;
-	case 2:
-		v->data = value;
-		break;
-	default:
-		v->control = value & PCI_MSIX_ENTRY_MASKED;
+	case 0: v->address = (v->address & ~0xffffffffull) | (value & ~3u); break;
+	case 1: v->address = (u32)v->address | (u64)value << 32; break;
+	case 2: v->data = value; break;
+	default: v->control = value & PCI_MSIX_ENTRY_MASKED;
 	}
 }
 
@@ -312,7 +313,8 @@ static unsigned msix_pages(const struct pci_device *d)
 /* Do the table and the pending bits lie in memory BARs? */
 static bool placed(const struct pci_device *d, unsigned bar, u64 offset, u64 size)
 {
-	return bar < PCI_ROM_BAR && pci_bar_is_memory(&d->host->bar[bar]) && offset + size <= d->host->bar[bar].size;
+	return bar < PCI_ROM_BAR && pci_bar_is_memory(&d->host->bar[bar]) &&
+	       offset + size <= d->host->bar[bar].size;
 }
 
 /* Has its IOMMU keep entries for its messages: each with the one before, which may be under way when it moves. */
@@ -321,20 +323,25 @@ static int reserve(struct pci_device *d)
 	u32 at = d->config.msi;
 	unsigned several = at ? 1u << PCI_MSI_CAPABLE(config_read(d, at + PCI_MSI_CONTROL, 2)) : 0;
 	unsigned count = MAX(d->nr_msix, MIN(several, PCI_MSI_MAX));
-	int err = IS_ENABLED(CONFIG_IOMMU) && count ? host_iommu_reserve(d->host->index, 2 * count, &d->kept) : 0;
+	int err = IS_ENABLED(CONFIG_IOMMU) && count
+			  ? host_iommu_reserve(d->host->index, 2 * count, &d->kept)
+			  : 0;
 
 	d->served_msix = d->nr_msix;
 	if (err == -ENOMEM)
 		return host_no_memory(d->vm->name);
 	if (err) {
-		vm_tell(d->vm, "pci: " PCI_FORMAT ": its IOMMU has no entries left for its interrupts: end a VM that has such",
+		vm_tell(d->vm,
+			"pci: " PCI_FORMAT
+			": its IOMMU has no entries left for its interrupts: end a VM that has such",
 			PCI_FORMAT_ARGS(d->host->address));
 		return err;
 	}
 	/* One is for the next to move: the old ones are given back when no other is left. */
 	if (d->kept.count && d->kept.count <= d->nr_msix) {
 		d->served_msix = d->kept.count - 1u;
-		vm_tell(d->vm, "pci: " PCI_FORMAT ": MSI-X %u of %u: its IOMMU has no more entries for it",
+		vm_tell(d->vm,
+			"pci: " PCI_FORMAT ": MSI-X %u of %u: its IOMMU has no more entries for it",
 			PCI_FORMAT_ARGS(d->host->address), d->served_msix, d->nr_msix);
 	}
 	return 0;
@@ -355,7 +362,8 @@ static int find_table(struct pci_device *d)
 	d->pending = pending & ~(u32)PCI_MSIX_BAR;
 	if (!placed(d, d->table_bar, d->table, d->nr_msix * PCI_MSIX_ENTRY_SIZE) ||
 	    !placed(d, d->pending_bar, d->pending, ALIGN_UP(d->nr_msix, 64) / 8)) {
-		vm_tell(d->vm, "pci: " PCI_FORMAT ": its MSI-X table is not within its BARs", PCI_FORMAT_ARGS(d->host->address));
+		vm_tell(d->vm, "pci: " PCI_FORMAT ": its MSI-X table is not within its BARs",
+			PCI_FORMAT_ARGS(d->host->address));
 		return -EINVAL;
 	}
 	return 0;

@@ -80,7 +80,10 @@ void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 		if (i == PCI_ROM_BAR)
 			add_text(text, ", ", "ROM");
 		else
-			add_text(text, ", ", "BAR%u%s", i, pci_bar_is_io(b) ? " I/O" : b->flags & PCI_BAR_PREFETCH ? " pref" : "");
+			add_text(text, ", ", "BAR%u%s", i,
+				 pci_bar_is_io(b)              ? " I/O"
+				 : b->flags & PCI_BAR_PREFETCH ? " pref"
+							       : "");
 		if (b->base)
 			add_text(text, " ", "%#lx", b->base);
 		/* for which that is the rule: firmware that has read it takes the address back */
@@ -96,9 +99,15 @@ void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 static const char *pcie_name(u8 type)
 {
 	static const char *const names[] = {
-		[PCIE_ENDPOINT] = "endpoint", [PCIE_LEGACY_ENDPOINT] = "legacy endpoint", [PCIE_ROOT_PORT] = "root port",
-		[PCIE_UPSTREAM] = "upstream port", [PCIE_DOWNSTREAM] = "downstream port", [PCIE_TO_PCI] = "bridge",
-		[PCI_TO_PCIE] = "bridge", [PCIE_INTEGRATED] = "integrated", [PCIE_EVENT_COLLECTOR] = "event collector",
+		[PCIE_ENDPOINT] = "endpoint",
+		[PCIE_LEGACY_ENDPOINT] = "legacy endpoint",
+		[PCIE_ROOT_PORT] = "root port",
+		[PCIE_UPSTREAM] = "upstream port",
+		[PCIE_DOWNSTREAM] = "downstream port",
+		[PCIE_TO_PCI] = "bridge",
+		[PCI_TO_PCIE] = "bridge",
+		[PCIE_INTEGRATED] = "integrated",
+		[PCIE_EVENT_COLLECTOR] = "event collector",
 	};
 
 	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "of unknown type";
@@ -110,9 +119,12 @@ void pci_report_caps(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 		size_t at;
 		const char *name;
 	} flags[] = {
-		{ offsetof(struct pci_info, flr), "FLR" }, { offsetof(struct pci_info, pm), "PM" },
-		{ offsetof(struct pci_info, pm_reset), "reset by D3" }, { offsetof(struct pci_info, ats), "ATS" },
-		{ offsetof(struct pci_info, pri), "PRI" }, { offsetof(struct pci_info, pasid), "PASID" },
+		{ offsetof(struct pci_info, flr), "FLR" },
+		{ offsetof(struct pci_info, pm), "PM" },
+		{ offsetof(struct pci_info, pm_reset), "reset by D3" },
+		{ offsetof(struct pci_info, ats), "ATS" },
+		{ offsetof(struct pci_info, pri), "PRI" },
+		{ offsetof(struct pci_info, pasid), "PASID" },
 		{ offsetof(struct pci_info, acs), "ACS" },
 	};
 
@@ -133,7 +145,8 @@ void pci_report_caps(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 	if (f->vfs)
 		add_text(text, ", ", "SR-IOV %u VFs, %u on", f->vfs, f->vfs_on);
 	if (f->header_type == PCI_HEADER_BRIDGE)
-		add_text(text, ", ", "buses %02x-%02x behind it", f->secondary_bus, f->subordinate_bus);
+		add_text(text, ", ", "buses %02x-%02x behind it", f->secondary_bus,
+			 f->subordinate_bus);
 	if (!text[0])
 		add_text(text, "", "none");
 }

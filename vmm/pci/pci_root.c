@@ -19,7 +19,8 @@
 #include "vmm/vdev.h"
 
 /* Two APICs, the wake pin, the ECAM, virtual functions' BARs, and each of a function's, which exits whole if it shares a page. */
-static_assert(VM_MAX_MMIO >= 3 + 1 + PCI_VIRTUAL_MAX + VM_PCI_FUNCTIONS * PCI_BARS, "room for all that a VM's functions register");
+static_assert(VM_MAX_MMIO >= 3 + 1 + PCI_VIRTUAL_MAX + VM_PCI_FUNCTIONS * PCI_BARS,
+	      "room for all that a VM's functions register");
 
 /* What there is of each function; of VMs with functions alone. */
 struct functions {
@@ -43,7 +44,8 @@ struct root {
 static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
 {
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
-		if (r->pci.function[i].address.bus == bus && r->pci.function[i].address.devfn == devfn)
+		if (r->pci.function[i].address.bus == bus &&
+		    r->pci.function[i].address.devfn == devfn)
 			return r->pci.device[i];
 	return NULL;
 }
@@ -72,7 +74,8 @@ int pci_root_configure(struct pci_device *d, unsigned *nr_caps)
 
 	*nr_caps = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
 	pci_vfs_show(d, cap, MIN(*nr_caps, ARRAY_SIZE(cap)));
-	err = pci_config_init(&d->config, &io, f->bar, f->extended, pci_root_has_line(d), cap, *nr_caps);
+	err = pci_config_init(&d->config, &io, f->bar, f->extended, pci_root_has_line(d), cap,
+			      *nr_caps);
 	if (!err)
 		pci_config_path(&d->config, host_pci_path(f->index));
 	return err;
@@ -96,15 +99,18 @@ static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, u
 	if (IS_ENABLED(CONFIG_VIRTIO) && pci_virtual_read(vcpu->vm, bdf, offset, size, &value))
 		return value;
 	if (!d)
-		return pci_shadow(&r->pci, bdf, offset, size, &value) ? value :
-			pci_stand_in_read(&r->stand_ins, (u8)(bdf >> 8), (u8)bdf, offset, size);
+		return pci_shadow(&r->pci, bdf, offset, size, &value)
+			       ? value
+			       : pci_stand_in_read(&r->stand_ins, (u8)(bdf >> 8), (u8)bdf, offset,
+						   size);
 	vm_stage2_lock(vcpu);
 	value = pci_is_away(d) ? ~0u : pci_device_read(d, offset, size);
 	vm_stage2_unlock(vcpu->vm);
 	return value;
 }
 
-static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u32 value)
+static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size,
+			 u32 value)
 {
 	struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
 	unsigned changed;
@@ -114,7 +120,8 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 	vm_stage2_lock(vcpu);
 	changed = pci_is_away(d) ? 0 : pci_device_write(d, offset, size, value);
 	if (changed & PCI_CHANGED_VFS)
-		pci_wait_begin(vcpu, d, d->sriov.control & PCI_SRIOV_ENABLE ? PCI_VFS_COME : PCI_VFS_GO);
+		pci_wait_begin(vcpu, d,
+			       d->sriov.control & PCI_SRIOV_ENABLE ? PCI_VFS_COME : PCI_VFS_GO);
 	/* While its virtual functions come or go it has none. */
 	if (changed & PCI_CHANGED_RESET && !d->busy)
 		reset(vcpu, d);
@@ -140,7 +147,9 @@ static void ecam_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 	config_write(dev, vcpu, (u32)(offset >> PCI_ECAM_SHIFT), offset & 0xfff, size, (u32)value);
 }
 
-static const struct mmio_ops ecam_ops = { .sizes = 1 | 2 | 4, .read = ecam_read, .write = ecam_write };
+static const struct mmio_ops ecam_ops = { .sizes = 1 | 2 | 4,
+					  .read = ecam_read,
+					  .write = ecam_write };
 
 static u32 address_read(void *dev, struct vcpu *, u16, unsigned)
 {
@@ -156,14 +165,18 @@ static void address_write(void *dev, struct vcpu *, u16, unsigned, u32 value)
 	__atomic_store_n(&r->address, value & ~0x7f000003u, __ATOMIC_RELAXED);
 }
 
-static const struct pio_ops address_ops = { .sizes = 4, .read = address_read, .write = address_write };
+static const struct pio_ops address_ops = { .sizes = 4,
+					    .read = address_read,
+					    .write = address_write };
 
 static u32 data_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 {
 	struct root *r = dev;
 	u32 a = __atomic_load_n(&r->address, __ATOMIC_RELAXED);
 
-	return a & PCI_CONFIG_ENABLE ? config_read(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size) : ~0u;
+	return a & PCI_CONFIG_ENABLE
+		       ? config_read(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size)
+		       : ~0u;
 }
 
 static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
@@ -175,7 +188,9 @@ static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, 
 		config_write(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size, value);
 }
 
-static const struct pio_ops data_ops = { .sizes = 1 | 2 | 4, .read = data_read, .write = data_write };
+static const struct pio_ops data_ops = { .sizes = 1 | 2 | 4,
+					 .read = data_read,
+					 .write = data_write };
 
 /* ---- functions ----------------------------------------------------------------------- */
 
@@ -194,15 +209,17 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	if (pci_vf_join(d) || pci_intx_create(vm, n))
 		return -ENODEV;
 	if (pci_root_configure(d, &nr))
-		return pci_refuse(vm, PCI_FORMAT " has too many capabilities, or they do not fit", PCI_FORMAT_ARGS(f->address));
+		return pci_refuse(vm, PCI_FORMAT " has too many capabilities, or they do not fit",
+				  PCI_FORMAT_ARGS(f->address));
 	pci_master_create(d);
 	err = pci_msi_create(d);
 	err = err ? err : pci_bars_create(d);
 	if (err)
 		return err;
 	pci_msi_clean(d);
-	vm_tell(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u", PCI_FORMAT_ARGS(f->address),
-		f->id.vendor, f->id.device, f->id.class_code, nr, d->nr_msix);
+	vm_tell(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u",
+		PCI_FORMAT_ARGS(f->address), f->id.vendor, f->id.device, f->id.class_code, nr,
+		d->nr_msix);
 	return 0;
 }
 
@@ -212,11 +229,12 @@ static void tell(struct vm *vm, const struct root *r, unsigned i, bool blocked)
 	const struct host_pci_function *f = &r->pci.function[i];
 
 	if (r->end.of[i].lingers)
-		vm_tell(vm, "pci: " PCI_FORMAT " is slow to reset: until that is over nobody has it%s", PCI_FORMAT_ARGS(f->address),
-			blocked ? "" : ", nor the VM's memory");
+		vm_tell(vm,
+			"pci: " PCI_FORMAT " is slow to reset: until that is over nobody has it%s",
+			PCI_FORMAT_ARGS(f->address), blocked ? "" : ", nor the VM's memory");
 	else if (r->end.of[i].result)
-		vm_tell(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more", PCI_FORMAT_ARGS(f->address),
-			blocked ? "is" : "and the VM's memory are");
+		vm_tell(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more",
+			PCI_FORMAT_ARGS(f->address), blocked ? "is" : "and the VM's memory are");
 }
 
 /* Of function i, which has been reset, or is slow to, or does not stop. */
@@ -297,7 +315,8 @@ int pci_root_ecam(struct vm *vm, u64 base, u8 last_bus)
 	pci->ecam = true;
 	pci->ecam_base = base;
 	pci->last_bus = last_bus;
-	return vm_register_mmio(vm, gpa(base), (last_bus + 1) * PCI_ECAM_BUS_SIZE, &ecam_ops, container_of(pci, struct root, pci));
+	return vm_register_mmio(vm, gpa(base), (last_bus + 1) * PCI_ECAM_BUS_SIZE, &ecam_ops,
+				container_of(pci, struct root, pci));
 }
 
 static int create_functions(struct vm *vm, struct root *r)
@@ -357,6 +376,8 @@ static void root_vcpu_start(struct vcpu *vcpu, void *instance)
 }
 
 static const struct vdev root_vdev = {
-	.create = root_create, .destroy = root_destroy, .vcpu_start = root_vcpu_start,
+	.create = root_create,
+	.destroy = root_destroy,
+	.vcpu_start = root_vcpu_start,
 };
 VDEV(root_vdev);

@@ -8,7 +8,7 @@
 /* What happens to the dwords of an area that have no rule of their own. */
 enum pci_area {
 	PCI_AREA_DIRECT, /* the device's: read and written */
-	PCI_AREA_READ,   /* the device's, writes vanish */
+	PCI_AREA_READ, /* the device's, writes vanish */
 	PCI_AREA_HIDDEN, /* zeros; a capability is not in the list */
 };
 

@@ -34,7 +34,8 @@ static unsigned list_lost(char names[NAMES])
 
 		if (!is_lost(&f))
 			continue;
-		length = (size_t)snprintf(one, sizeof(one), "%s" PCI_FULL_FORMAT, count++ ? ", " : "", PCI_FULL_FORMAT_ARGS(at));
+		length = (size_t)snprintf(one, sizeof(one), "%s" PCI_FULL_FORMAT,
+					  count++ ? ", " : "", PCI_FULL_FORMAT_ARGS(at));
 		full = n + length + sizeof(MORE) > NAMES;
 		if (full)
 			continue;
@@ -52,8 +53,10 @@ bool pci_segments(char text[PCI_SEGMENTS_TEXT])
 
 	text[0] = 0;
 	if (count)
-		snprintf(text, PCI_SEGMENTS_TEXT,
-			 "no VM can have %u functions outside segment 0: %s: let the setup put all in one segment", count, names);
+		snprintf(
+			text, PCI_SEGMENTS_TEXT,
+			"no VM can have %u functions outside segment 0: %s: let the setup put all in one segment",
+			count, names);
 	return !count;
 }
 

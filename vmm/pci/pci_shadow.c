@@ -4,7 +4,8 @@
 #include "vmm/pci/vm_pci.h"
 
 /* The PF of the VM whose VF is there, and on. */
-static const struct pci_device *shadow_of(const struct vm_pci *pci, u8 bus, u8 devfn, struct host_pci_function *vf)
+static const struct pci_device *shadow_of(const struct vm_pci *pci, u8 bus, u8 devfn,
+					  struct host_pci_function *vf)
 {
 	for (unsigned i = 0; pci && i < pci->nr_functions; i++) {
 		const struct pci_device *d = pci->device[i];
@@ -12,14 +13,17 @@ static const struct pci_device *shadow_of(const struct vm_pci *pci, u8 bus, u8 d
 
 		if (!d->sriov.at || !(d->sriov.control & PCI_SRIOV_ENABLE))
 			continue;
-		for (unsigned n = 0; n < d->sriov.count && (index = host_sriov_vf(d->host->index, n)) >= 0; n++)
-			if (host_pci_function((unsigned)index, vf) && vf->address.bus == bus && vf->address.devfn == devfn)
+		for (unsigned n = 0;
+		     n < d->sriov.count && (index = host_sriov_vf(d->host->index, n)) >= 0; n++)
+			if (host_pci_function((unsigned)index, vf) && vf->address.bus == bus &&
+			    vf->address.devfn == devfn)
 				return d;
 	}
 	return NULL;
 }
 
-bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size, u32 *value)
+bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size,
+		      u32 *value)
 {
 	struct host_pci_function vf;
 	const struct pci_device *d = shadow_of(pci, bus, devfn, &vf);
@@ -28,7 +32,9 @@ bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, un
 	if (!d)
 		return false;
 	/* As VFs have it, no vendor. The class is the PF's, all else is none. */
-	*value = at == PCI_REG_ID ? ~0u : at == PCI_REG_CLASS ? host_pci_read(d->host->index, at, 4) : 0;
+	*value = at == PCI_REG_ID      ? ~0u
+		 : at == PCI_REG_CLASS ? host_pci_read(d->host->index, at, 4)
+				       : 0;
 	*value >>= (offset & 3) * 8;
 	*value = size == 4 ? *value : *value & (u32)(BIT(size * 8) - 1);
 	return true;

@@ -66,8 +66,12 @@ int pci_sriov_join(struct pci_device *d)
 	spin_unlock(&lock);
 	if (can)
 		return 0;
-	pci_refuse(d->vm, PCI_FORMAT ": the VM that has its physical function has just switched it off: it is started when it is "
-		   "on again", PCI_FORMAT_ARGS(d->host->address));
+	pci_refuse(
+		d->vm,
+		PCI_FORMAT
+		": the VM that has its physical function has just switched it off: it is started when it is "
+		"on again",
+		PCI_FORMAT_ARGS(d->host->address));
 	return -ENODEV;
 }
 
@@ -87,10 +91,13 @@ bool vm_pci_has_vfs(const struct vm_config *c)
 		const struct vm_config_pci *want = &c->pci[n];
 		bool on = want->by != VM_PCI_VF;
 
-		for (unsigned i = 0; (want->by == VM_PCI_VF || want->by == VM_PCI_ADDRESS) && host_pci_function(i, &f); i++)
+		for (unsigned i = 0; (want->by == VM_PCI_VF || want->by == VM_PCI_ADDRESS) &&
+				     host_pci_function(i, &f);
+		     i++)
 			if (pci_same_address(&f.address, &want->address))
-				on = want->by == VM_PCI_VF ? is_open(host_sriov_vf(i, want->vf)) :
-							     !host_sriov_is_vf(i) || is_open((int)i);
+				on = want->by == VM_PCI_VF
+					     ? is_open(host_sriov_vf(i, want->vf))
+					     : !host_sriov_is_vf(i) || is_open((int)i);
 		if (!on)
 			return false;
 	}
@@ -105,16 +112,24 @@ int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_
 	if (want->by != VM_PCI_VF && !host_sriov_is_vf(f->index))
 		return 0;
 	if (want->by == VM_PCI_VF)
-		snprintf(name, sizeof(name), "vf:" PCI_FORMAT ":%u", PCI_FORMAT_ARGS(f->address), want->vf);
+		snprintf(name, sizeof(name), "vf:" PCI_FORMAT ":%u", PCI_FORMAT_ARGS(f->address),
+			 want->vf);
 	else
 		snprintf(name, sizeof(name), PCI_FORMAT, PCI_FORMAT_ARGS(f->address));
 	if (vm->config->vfs)
-		return pci_refuse(vm, "%s: vfs is not in a VM that has a virtual function itself", name);
+		return pci_refuse(vm, "%s: vfs is not in a VM that has a virtual function itself",
+				  name);
 	if (!is_open(vf))
-		return pci_refuse(vm, "%s: the VM that has its physical function has not switched it on (sriov_numvfs): it is "
-				  "started then", name);
+		return pci_refuse(
+			vm,
+			"%s: the VM that has its physical function has not switched it on (sriov_numvfs): it is "
+			"started then",
+			name);
 	if (!vm->config->trusted && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()))
-		return pci_refuse(vm, "%s: without an IOMMU who has it commands the node: only for VMs with trusted = yes", name);
+		return pci_refuse(
+			vm,
+			"%s: without an IOMMU who has it commands the node: only for VMs with trusted = yes",
+			name);
 	host_pci_function((unsigned)vf, f);
 	return 0;
 }
@@ -124,7 +139,8 @@ bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *b
 	const struct pci_device *d = pci->device[n];
 	struct host_pci_function vf;
 
-	if (!d->sriov.at || !host_pci_function((unsigned)host_sriov_vf(d->host->index, 0), &vf) || !pci_bar_is_memory(&vf.bar[bar]))
+	if (!d->sriov.at || !host_pci_function((unsigned)host_sriov_vf(d->host->index, 0), &vf) ||
+	    !pci_bar_is_memory(&vf.bar[bar]))
 		return false;
 	*base = vf.bar[bar].base;
 	*size = vf.bar[bar].size * d->vm->config->vfs;
@@ -137,7 +153,9 @@ u8 vm_pci_last_bus(const struct host_pci_function *f)
 	struct host_pci_function vf;
 	int index;
 
-	for (unsigned n = 0; (index = host_sriov_vf(f->index, n)) >= 0 && host_pci_function((unsigned)index, &vf); n++)
+	for (unsigned n = 0;
+	     (index = host_sriov_vf(f->index, n)) >= 0 && host_pci_function((unsigned)index, &vf);
+	     n++)
 		last = MAX(last, vf.address.bus);
 	return last;
 }
@@ -151,7 +169,8 @@ static void pull_out(struct vcpu *vcpu)
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		struct pci_device *d = pci->device[i];
 
-		if (!__atomic_load_n(&d->leaving, __ATOMIC_ACQUIRE) || d->gone || d->busy == PCI_LEAVES)
+		if (!__atomic_load_n(&d->leaving, __ATOMIC_ACQUIRE) || d->gone ||
+		    d->busy == PCI_LEAVES)
 			continue;
 		if (d->busy == PCI_RESETS) {
 			/* By its guest's word: it goes when that is over. */
@@ -172,12 +191,15 @@ void pci_sriov_pulled(struct vcpu *vcpu, unsigned n, int err)
 	bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(pci, n);
 
 	if (err && err != -ENODEV) {
-		vm_tell(d->vm, "pci: " PCI_FORMAT " does not stop%s", PCI_FORMAT_ARGS(d->host->address),
+		vm_tell(d->vm, "pci: " PCI_FORMAT " does not stop%s",
+			PCI_FORMAT_ARGS(d->host->address),
 			blocked ? "" : ": the VM's memory is not used any more");
 		d->vm->quarantined = d->vm->quarantined || !blocked;
 	}
 	pci_msi_reset(d);
-	vm_tell(d->vm, "pci: " PCI_FORMAT " is gone: the VM that has its physical function has switched it off",
+	vm_tell(d->vm,
+		"pci: " PCI_FORMAT
+		" is gone: the VM that has its physical function has switched it off",
 		PCI_FORMAT_ARGS(d->host->address));
 	__atomic_store_n(&d->gone, true, __ATOMIC_RELEASE);
 }
@@ -200,7 +222,8 @@ static bool is_free(unsigned vf)
 	if (!free) {
 		__atomic_store_n(&d->leaving, true, __ATOMIC_RELEASE);
 		/* One that is being made or taken down has no vCPU that runs: soon it has, or the VF is back. */
-		if (d->vm->nr_vcpus && d->vm->vcpus[0] && __atomic_load_n(&d->busy, __ATOMIC_ACQUIRE) != PCI_LEAVES)
+		if (d->vm->nr_vcpus && d->vm->vcpus[0] &&
+		    __atomic_load_n(&d->busy, __ATOMIC_ACQUIRE) != PCI_LEAVES)
 			(void)vcpu_call(d->vm->vcpus[0], pull_out);
 	}
 	spin_unlock(&lock);
@@ -232,7 +255,8 @@ int pci_sriov_off(unsigned pf, u64 since)
 			return -EBUSY;
 		/* Who has one still has what is not there any more. Left on, they would be gone with the card's reset. */
 		host_pci_function(pf, &f);
-		host_log("margay: pci: " PCI_FORMAT ": a VM does not let go of its virtual functions: they go all the same",
+		host_log("margay: pci: " PCI_FORMAT
+			 ": a VM does not let go of its virtual functions: they go all the same",
 			 PCI_FORMAT_ARGS(f.address));
 	}
 	host_sriov_disable(pf);
@@ -254,10 +278,12 @@ int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci)
 			continue;
 		why = host_sriov_prepare(f->index, vm->config->vfs);
 		if (why)
-			return pci_refuse(vm, PCI_FORMAT ": vfs = %u: %s", PCI_FORMAT_ARGS(f->address), vm->config->vfs, why);
+			return pci_refuse(vm, PCI_FORMAT ": vfs = %u: %s",
+					  PCI_FORMAT_ARGS(f->address), vm->config->vfs, why);
 		able++;
 	}
-	return able || !vm->config->vfs ? 0 : pci_refuse(vm, "vfs: none of its functions has SR-IOV");
+	return able || !vm->config->vfs ? 0
+					: pci_refuse(vm, "vfs: none of its functions has SR-IOV");
 }
 
 /* As after a reset. */
@@ -274,7 +300,7 @@ static void set_registers(struct pci_device *d)
 		if (!b->size)
 			continue;
 		s->bar[i] = (u32)b->base | b->flags;
-		s->mask[i] = (u32)~(b->size - 1);
+		s->mask[i] = (u32) ~(b->size - 1);
 		if (!pci_bar_is_64(b) || i + 1 == PCI_ROM_BAR)
 			continue;
 		s->bar[++i] = (u32)(b->base >> 32);
@@ -285,7 +311,8 @@ static void set_registers(struct pci_device *d)
 void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr)
 {
 	for (unsigned i = 0; d->vm->config->vfs && i < nr; i++) {
-		if (!cap[i].extended || cap[i].id != PCI_EXT_CAP_SRIOV || host_sriov_vf(d->host->index, 0) < 0)
+		if (!cap[i].extended || cap[i].id != PCI_EXT_CAP_SRIOV ||
+		    host_sriov_vf(d->host->index, 0) < 0)
 			continue;
 		/* One that nobody knows, and that can be read. What is in it is this file's. */
 		cap[i].id = 0;
@@ -355,24 +382,27 @@ void pci_sriov_come(struct pci_device *d, int err)
 {
 	if (err) {
 		d->sriov.control &= (u16)~PCI_SRIOV_ENABLE;
-		vm_log(d->vm, "pci: " PCI_FORMAT ": its %u virtual functions do not come", PCI_FORMAT_ARGS(d->host->address),
-		       d->sriov.count);
+		vm_log(d->vm, "pci: " PCI_FORMAT ": its %u virtual functions do not come",
+		       PCI_FORMAT_ARGS(d->host->address), d->sriov.count);
 		return;
 	}
 	set_open(d->host->index, d->sriov.count);
-	vm_log(d->vm, "pci: " PCI_FORMAT ": %u virtual functions are on", PCI_FORMAT_ARGS(d->host->address), d->sriov.count);
+	vm_log(d->vm, "pci: " PCI_FORMAT ": %u virtual functions are on",
+	       PCI_FORMAT_ARGS(d->host->address), d->sriov.count);
 }
 
 unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 {
 	struct pci_sriov *s = &d->sriov;
 	unsigned at = (offset & ~3u) - s->at, i = (at - PCI_SRIOV_BAR) / 4;
-	u32 lanes = (size == 4 ? ~0u : (u32)BIT(size * 8) - 1) << (offset & 3) * 8, old = s->control;
+	u32 lanes = (size == 4 ? ~0u : (u32)BIT(size * 8) - 1) << (offset & 3) * 8,
+	    old = s->control;
 
 	value <<= (offset & 3) * 8;
 	if (at == PCI_SRIOV_CONTROL) {
 		/* They come or go, or the card starts anew: that ends first (9.3.3.3.1). None of them cannot come. */
-		u32 bits = lanes & (PCI_SRIOV_MEMORY | (d->busy || !s->count ? 0 : PCI_SRIOV_ENABLE));
+		u32 bits =
+			lanes & (PCI_SRIOV_MEMORY | (d->busy || !s->count ? 0 : PCI_SRIOV_ENABLE));
 
 		s->control = (u16)((old & ~bits) | (value & bits));
 		return (old ^ s->control) & PCI_SRIOV_ENABLE ? PCI_CHANGED_VFS : 0;

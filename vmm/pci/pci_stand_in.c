@@ -44,14 +44,17 @@ static bool has_function(const struct vm_pci *pci, u8 bus, u8 devfn)
 }
 
 /* Of the host's function there, if it has one and the guest has not. */
-static void add(const struct vm_pci *pci, struct pci_stand_ins *all, u8 bus, u8 devfn, bool host_bridge)
+static void add(const struct vm_pci *pci, struct pci_stand_ins *all, u8 bus, u8 devfn,
+		bool host_bridge)
 {
 	struct host_pci_function f;
 	unsigned i = 0;
 
-	while (host_pci_function(i, &f) && !pci_same_address(&f.address, &(struct pci_address){ 0, bus, devfn }))
+	while (host_pci_function(i, &f) &&
+	       !pci_same_address(&f.address, &(struct pci_address){ 0, bus, devfn }))
 		i++;
-	if (has_function(pci, bus, devfn) || has_stand_in(all, bus, devfn) || !host_pci_function(i, &f) ||
+	if (has_function(pci, bus, devfn) || has_stand_in(all, bus, devfn) ||
+	    !host_pci_function(i, &f) ||
 	    (host_bridge && f.id.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
 		return;
 	all->of[all->count++] = host_bridge ? (struct pci_stand_in){
@@ -69,5 +72,6 @@ void pci_stand_ins(const struct vm_pci *pci, struct pci_stand_ins *out)
 {
 	add(pci, out, 0, 0, true);
 	for (unsigned i = 0; i < pci->nr_functions; i++)
-		add(pci, out, pci->function[i].address.bus, pci->function[i].address.devfn & 0xf8, false);
+		add(pci, out, pci->function[i].address.bus, pci->function[i].address.devfn & 0xf8,
+		    false);
 }

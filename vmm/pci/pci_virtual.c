@@ -73,7 +73,8 @@ static u32 bar_read(struct pci_virtual *f, u32 offset, unsigned size)
 	return word >> offset % 4 * 8 & (u32)(BIT(size * 8) - 1);
 }
 
-static void bar_write(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size, u32 value)
+static void bar_write(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size,
+		      u32 value)
 {
 	static const u32 kept[4] = { ~3u, ~0u, ~0u, PCI_MSIX_ENTRY_MASKED };
 
@@ -112,7 +113,9 @@ static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 	spin_unlock(f->lock);
 }
 
-static const struct mmio_ops bar_ops = { .sizes = 1 | 2 | 4 | 8, .read = mmio_read, .write = mmio_write };
+static const struct mmio_ops bar_ops = { .sizes = 1 | 2 | 4 | 8,
+					 .read = mmio_read,
+					 .write = mmio_write };
 
 /* ---- configuration space --------------------------------------------------------------- */
 
@@ -162,7 +165,8 @@ static void decode(const struct pci_virtual *f)
 	const u32 *c = f->config;
 	u64 base = (c[BAR_LOW] & ~0xfu) | (u64)c[BAR_LOW + 1] << 32;
 
-	vm_set_mmio(f->vm, f, base, c[REG(PCI_REG_COMMAND)] & PCI_COMMAND_MEMORY ? PCI_VIRTUAL_BAR_SIZE : 0);
+	vm_set_mmio(f->vm, f, base,
+		    c[REG(PCI_REG_COMMAND)] & PCI_COMMAND_MEMORY ? PCI_VIRTUAL_BAR_SIZE : 0);
 }
 
 bool pci_virtual_write(struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u32 value)
@@ -300,12 +304,14 @@ static bool is_free(const struct vm *vm, u64 base, u64 size)
 	for (unsigned i = 0; i < map->count; i++)
 		if (meets(base, base + size, map->region[i].gpa, map->region[i].size))
 			return false;
-	if (pci->ecam && meets(base, base + size, pci->ecam_base, (pci->last_bus + 1) * PCI_ECAM_BUS_SIZE))
+	if (pci->ecam &&
+	    meets(base, base + size, pci->ecam_base, (pci->last_bus + 1) * PCI_ECAM_BUS_SIZE))
 		return false;
 	for (unsigned i = 0; i < pci->nr_functions; i++)
 		for (unsigned k = 0; k < PCI_BARS; k++)
 			if (pci_bar_is_memory(&pci->function[i].bar[k]) &&
-			    meets(base, base + size, pci->function[i].bar[k].base, pci->function[i].bar[k].size))
+			    meets(base, base + size, pci->function[i].bar[k].base,
+				  pci->function[i].bar[k].size))
 				return false;
 	return true;
 }
@@ -338,7 +344,8 @@ int pci_virtual_place(struct vm *vm)
 		window -= GUEST_VIRTUAL_PCI_SIZE;
 	while (window >= GPA_HOLE_START && !is_free(vm, window, GUEST_VIRTUAL_PCI_SIZE));
 	if (window < GPA_HOLE_START) {
-		vm_tell(vm, "no %lu MiB below 4 GiB are free for virtual PCI functions: try another memory_map",
+		vm_tell(vm,
+			"no %lu MiB below 4 GiB are free for virtual PCI functions: try another memory_map",
 			GUEST_VIRTUAL_PCI_SIZE >> 20);
 		return -ENOSPC;
 	}

@@ -22,7 +22,12 @@ struct vm;
  * A capability of a table: its ID, its dwords, of which the first holds what stands in bits 31:16; window: one by which
  * configuration space reaches the BAR: the dwords 2, 3 and 4 are offset, length and data (virtio 1.2, 4.1.4.9).
  */
-struct pci_virtual_cap { u8 id; u8 dwords; bool window; u32 dword[5]; };
+struct pci_virtual_cap {
+	u8 id;
+	u8 dwords;
+	bool window;
+	u32 dword[5];
+};
 
 struct pci_virtual {
 	/* The device's, before pci_virtual_add(). */
@@ -32,7 +37,8 @@ struct pci_virtual {
 	const struct pci_virtual_cap *caps; /* ended by ID 0; MSI-X comes before them */
 	/* Registers: aligned accesses of 1, 2 or 4 bytes below PCI_VIRTUAL_MSIX, on a vCPU's CPU, with the lock held. */
 	u32 (*read)(struct pci_virtual *f, u32 offset, unsigned size);
-	void (*write)(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size, u32 value);
+	void (*write)(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size,
+		      u32 value);
 	/* after pci_virtual_again(), the lock held */
 	void (*go_on)(struct pci_virtual *f, struct vcpu *vcpu);
 	/* CPUs of others write to its guest's memory, with the lock held, while its VM is not paused */
@@ -42,7 +48,7 @@ struct pci_virtual {
 	/* pci_virtual.c's, from there on. */
 	struct vm *vm;
 	struct pci_virtual *next; /* with the index before its own */
-	u64 bar;                  /* where it is at first */
+	u64 bar; /* where it is at first */
 	/* devices on the bus are numbered by that; where a capability is that is a window */
 	unsigned index;
 	unsigned window;

@@ -18,7 +18,8 @@ void pci_wait_begin(struct vcpu *vcpu, struct pci_device *d, enum pci_busy busy)
 	d->waits = vcpu;
 	d->reset.since = host_tsc();
 	if (resets)
-		pci_reset_begin(&d->reset, d->host->index, IS_ENABLED(CONFIG_SRIOV) && pci_sriov_close(d));
+		pci_reset_begin(&d->reset, d->host->index,
+				IS_ENABLED(CONFIG_SRIOV) && pci_sriov_close(d));
 	else if (IS_ENABLED(CONFIG_SRIOV) && busy == PCI_VFS_GO)
 		pci_sriov_close(d);
 	__atomic_store_n(&d->busy, busy, __ATOMIC_RELEASE);
@@ -29,12 +30,10 @@ void pci_wait_begin(struct vcpu *vcpu, struct pci_device *d, enum pci_busy busy)
 static int step(struct pci_device *d)
 {
 	switch (__atomic_load_n(&d->busy, __ATOMIC_ACQUIRE)) {
-	case PCI_VFS_COME:
-		return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_on(d) : 0;
+	case PCI_VFS_COME: return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_on(d) : 0;
 	case PCI_VFS_GO:
 		return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_off(d->host->index, d->reset.since) : 0;
-	default:
-		return pci_reset_step(&d->reset);
+	default: return pci_reset_step(&d->reset);
 	}
 }
 
@@ -52,14 +51,16 @@ static void come_back(struct vcpu *vcpu, unsigned n, int err)
 		host_pci_write(f->index, PCI_REG_COMMAND, 2, 0);
 	d->gone = d->gone || pci_root_configure(d, &nr_caps);
 	if (d->gone) {
-		vm_log(d->vm, "pci: " PCI_FORMAT " does not come back from a reset by its guest", PCI_FORMAT_ARGS(f->address));
+		vm_log(d->vm, "pci: " PCI_FORMAT " does not come back from a reset by its guest",
+		       PCI_FORMAT_ARGS(f->address));
 		pci_config_clear(&d->config);
 	} else {
 		pci_msi_clean(d);
 	}
 	/* What the guest has said of its DMA holds on; and what others have said of it meanwhile (pci_master.c). */
-	pci_config_gate_master(&d->config, d->gated || vcpu->vm->end != VM_RUNNING ||
-			       (IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(n)));
+	pci_config_gate_master(&d->config,
+			       d->gated || vcpu->vm->end != VM_RUNNING ||
+				       (IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(n)));
 	pci_bars_update(vcpu, d);
 	pci_msi_reset(d);
 }
@@ -117,5 +118,7 @@ static bool wait_look(struct vcpu *vcpu)
 	return true;
 }
 
-static const struct vcpu_look pci_look = { .at = LOOK_PCI_WAIT, .look = wait_look, .while_paused = true };
+static const struct vcpu_look pci_look = { .at = LOOK_PCI_WAIT,
+					   .look = wait_look,
+					   .while_paused = true };
 VCPU_LOOK(pci_look);

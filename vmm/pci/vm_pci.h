@@ -24,16 +24,16 @@ struct vm_pci_line {
 
 /* The line interrupt of a function. */
 struct vm_pci_intx {
-	u8 pin;       /* 0: INTA */
+	u8 pin; /* 0: INTA */
 	bool has_gsi; /* else there is none */
-	u8 gsi;       /* the guest's */
+	u8 gsi; /* the guest's */
 };
 
 struct vm_pci {
-	bool ecam;       /* there is one, where the host has it */
+	bool ecam; /* there is one, where the host has it */
 	u8 last_bus;
 	u64 ecam_base;
-	u8 virtual_bus;  /* of vm->virtual */
+	u8 virtual_bus; /* of vm->virtual */
 	/* VM_PCI_FUNCTIONS of each, where the VM file names functions; pci_root.c has them in one record. */
 	unsigned nr_functions;
 	struct host_pci_function *function;
@@ -43,8 +43,8 @@ struct vm_pci {
 	struct vm_pci_line *line;
 	struct spinlock lead_lock; /* guards where lines lead with interrupts = direct */
 	/* Only in images with IOMMU. */
-	unsigned attached;        /* so many of them are, from the first on */
-	bool stuck;               /* one could not be detached */
+	unsigned attached; /* so many of them are, from the first on */
+	bool stuck; /* one could not be detached */
 	/* a bit for each function that shall send nothing any more; atomic */
 	u64 silent;
 	struct host_iommu_user user;

@@ -32,7 +32,8 @@ static u64 kept; /* bytes of VMs that are over: vm_keep_extents(); guarded by pl
 
 static bool may_have(const struct vm_config *config, unsigned cpu)
 {
-	return !IS_ENABLED(CONFIG_COMMANDER) || !config->let_cpus || config->let_cpus[cpu / 8] & BIT(cpu % 8);
+	return !IS_ENABLED(CONFIG_COMMANDER) || !config->let_cpus ||
+	       config->let_cpus[cpu / 8] & BIT(cpu % 8);
 }
 
 /* The machine as it is now. Under the lock. */
@@ -44,7 +45,8 @@ static void survey(struct plan_host *h, const struct vm_config *config)
 	h->nr_cpus = h->nr_pieces = 0;
 	for (unsigned i = 0; i < PLAN_CPUS && (info = host_cpu_info(i)); i++, h->nr_cpus++)
 		h->cpu[i] = (struct plan_cpu){
-			.apic_id = info->apic_id, .node = (u16)info->node,
+			.apic_id = info->apic_id,
+			.node = (u16)info->node,
 			.online = info->online && may_have(config, i),
 			.owner = place_owners[i] ? place_owners[i]->name : NULL,
 			.shares = place_owners[i] && place_owners[i]->config->smt_sharing,
@@ -56,7 +58,8 @@ static void survey(struct plan_host *h, const struct vm_config *config)
 			h->distance[i][k] = host_node_distance(i, k);
 	}
 	for (unsigned i = 0; i < PLAN_PIECES && host_mem_piece(i, &piece); i++, h->nr_pieces++)
-		h->piece[i] = (struct plan_piece){ piece.base.v, piece.base.v + piece.size, (unsigned)piece.node };
+		h->piece[i] = (struct plan_piece){ piece.base.v, piece.base.v + piece.size,
+						   (unsigned)piece.node };
 	h->smt_shift = cpuid_smt_shift(host_cpuid_for, NULL);
 	h->phys_bits = hvm_caps.phys_bits;
 	h->leaf_1g = hvm_caps.stage2_1g;
@@ -73,8 +76,11 @@ static int take_extents(struct vm *vm, const struct plan *p)
 	for (; vm->nr_extents < p->nr_extents; vm->nr_extents++) {
 		const struct plan_extent *e = &p->extent[vm->nr_extents];
 		const struct host_extent_request exactly = {
-			.size = e->size, .align = PAGE_SIZE_2M, .node = (int)e->node,
-			.min_addr = e->base, .max_addr = e->base + e->size,
+			.size = e->size,
+			.align = PAGE_SIZE_2M,
+			.node = (int)e->node,
+			.min_addr = e->base,
+			.max_addr = e->base + e->size,
 		};
 
 		if (host_extent_alloc(&exactly, &vm->extent[vm->nr_extents])) {
@@ -94,8 +100,8 @@ static unsigned cpu_pages(unsigned cpus)
 /* Under the lock. -EAGAIN: what was planned is not free any more. */
 static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *err)
 {
-	const struct host_rdt_wish wish = { vm->config->cache_ways, vm->config->cache_of, vm->config->bandwidth,
-					    vm->config->gigabytes };
+	const struct host_rdt_wish wish = { vm->config->cache_ways, vm->config->cache_of,
+					    vm->config->bandwidth, vm->config->gigabytes };
 	char text[HOST_RDT_TEXT];
 	int e;
 
@@ -103,9 +109,11 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 	e = plan_vm(&s->host, vm->config, &s->plan, err);
 	if (e)
 		return e;
-	if (IS_ENABLED(CONFIG_VM_RDT) && !host_rdt_take(vm, &wish, s->plan.cpu, s->plan.nr_cpus, text))
+	if (IS_ENABLED(CONFIG_VM_RDT) &&
+	    !host_rdt_take(vm, &wish, s->plan.cpu, s->plan.nr_cpus, text))
 		return vm_config_error(err, vm->config->file, vm->config->line_rdt, "%s", text);
-	if (take_extents(vm, &s->plan) || !(vm->vcpus = host_pages_alloc(cpu_pages(s->plan.nr_cpus), -1))) {
+	if (take_extents(vm, &s->plan) ||
+	    !(vm->vcpus = host_pages_alloc(cpu_pages(s->plan.nr_cpus), -1))) {
 		free_extents(vm);
 		if (IS_ENABLED(CONFIG_VM_RDT))
 			host_rdt_free(vm);
@@ -152,11 +160,15 @@ int place_vm(struct vm *vm)
 	/* The next one's turn. */
 	__atomic_store_n(&monitor_slots[vm->id].order, 0, __ATOMIC_RELEASE);
 	if (e)
-		vm_tell(vm, "%s", e == -EAGAIN ? "memory: what was free has just been taken: start the VM again" : err.text);
+		vm_tell(vm, "%s",
+			e == -EAGAIN
+				? "memory: what was free has just been taken: start the VM again"
+				: err.text);
 	else
 		zero(vm, false);
 	if (others)
-		vm_log(vm, "memory: %luM are kept until functions of VMs that are over have been reset: it waits for that",
+		vm_log(vm,
+		       "memory: %luM are kept until functions of VMs that are over have been reset: it waits for that",
 		       others >> 20);
 	return e;
 }
@@ -168,7 +180,8 @@ int place_try(const struct vm_config *config, struct place_trial *out, struct co
 	int e;
 
 	if (!s)
-		return vm_config_error(err, config->file, 0, "no memory left for the hypervisor itself");
+		return vm_config_error(err, config->file, 0,
+				       "no memory left for the hypervisor itself");
 	survey(&s->host, config);
 	e = plan_vm(&s->host, config, &s->plan, err);
 	*out = (struct place_trial){ .cpus = s->plan.nr_cpus };
@@ -218,5 +231,7 @@ void unplace_vm(struct vm *vm)
 	host_pages_free(vm->vcpus, cpu_pages(vm->nr_host_cpus));
 }
 
-static const struct vm_stage place_stage = { .at = STAGE_PLACE, .create = place_vm, .destroy = unplace_vm };
+static const struct vm_stage place_stage = { .at = STAGE_PLACE,
+					     .create = place_vm,
+					     .destroy = unplace_vm };
 VM_STAGE(place_stage);

@@ -27,30 +27,40 @@ static bool pinned(const struct vm_config *c)
 
 /* ---- a pinned list ----------------------------------------------------------- */
 
-static int refuse_cpu(const struct plan_host *h, const struct vm_config *c, unsigned cpu, struct config_error *err)
+static int refuse_cpu(const struct plan_host *h, const struct vm_config *c, unsigned cpu,
+		      struct config_error *err)
 {
 	int by = blocker(h, c, cpu);
 
 	if (by == (int)cpu)
-		return vm_config_error(err, c->file, c->line_cpus, "cpus: CPU %u is %s's%s", cpu, h->cpu[cpu].owner,
-				       !IS_ENABLED(CONFIG_LOST_CPUS) || h->cpu[cpu].online ? "" : " and did not answer a kick");
-	return vm_config_error(err, c->file, c->line_cpus,
-			       "cpus: CPU %u is a thread of CPU %d's core, which is %s's: both need allow_smt_sharing = yes", cpu,
-			       by, h->cpu[by].owner);
+		return vm_config_error(err, c->file, c->line_cpus, "cpus: CPU %u is %s's%s", cpu,
+				       h->cpu[cpu].owner,
+				       !IS_ENABLED(CONFIG_LOST_CPUS) || h->cpu[cpu].online
+					       ? ""
+					       : " and did not answer a kick");
+	return vm_config_error(
+		err, c->file, c->line_cpus,
+		"cpus: CPU %u is a thread of CPU %d's core, which is %s's: both need allow_smt_sharing = yes",
+		cpu, by, h->cpu[by].owner);
 }
 
-static int choose_pinned(struct plan_host *h, const struct vm_config *c, struct plan *p, struct config_error *err)
+static int choose_pinned(struct plan_host *h, const struct vm_config *c, struct plan *p,
+			 struct config_error *err)
 {
 	unsigned online = 0;
 
 	for (unsigned i = 0; i < h->nr_cpus; i++)
-		online = h->cpu[i].online || (IS_ENABLED(CONFIG_LOST_CPUS) && blocker(h, c, i) == (int)i) ? i + 1 : online;
+		online = h->cpu[i].online || (IS_ENABLED(CONFIG_LOST_CPUS) &&
+					      blocker(h, c, i) == (int)i)
+				 ? i + 1
+				 : online;
 	for (unsigned i = 0; i < c->cpus; i++) {
 		unsigned cpu = c->cpu[i];
 
 		if (cpu >= online)
-			return vm_config_error(err, c->file, c->line_cpus, "cpus: the machine has CPUs 0-%u, found %u", online - 1,
-					       cpu);
+			return vm_config_error(err, c->file, c->line_cpus,
+					       "cpus: the machine has CPUs 0-%u, found %u",
+					       online - 1, cpu);
 		if (!h->cpu[cpu].usable)
 			return refuse_cpu(h, c, cpu, err);
 		h->cpu[cpu].chosen = true;
@@ -70,7 +80,8 @@ static unsigned usable_on(const struct plan_host *h, unsigned node)
 	return n;
 }
 
-static int refuse_count(const struct plan_host *h, const struct vm_config *c, unsigned wanted, struct config_error *err)
+static int refuse_count(const struct plan_host *h, const struct vm_config *c, unsigned wanted,
+			struct config_error *err)
 {
 	char list[120] = "";
 	unsigned all = 0, owned = 0;
@@ -80,14 +91,18 @@ static int refuse_count(const struct plan_host *h, const struct vm_config *c, un
 		owned += h->cpu[i].online && !h->cpu[i].usable;
 	}
 	if (wanted > all)
-		return vm_config_error(err, c->file, c->line_cpus, IS_ENABLED(CONFIG_COMMANDER) && c->created ?
-				       "cpus: control_may has %u of the node's, found %u" : "cpus: the machine has %u, found %u",
+		return vm_config_error(err, c->file, c->line_cpus,
+				       IS_ENABLED(CONFIG_COMMANDER) && c->created
+					       ? "cpus: control_may has %u of the node's, found %u"
+					       : "cpus: the machine has %u, found %u",
 				       all, wanted);
 	for (unsigned n = 0; n < plan_nodes(h); n++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s node%u %u", n ? "," : "", n, usable_on(h, n));
-	return vm_config_error(err, c->file, c->line_cpus,
-			       "cpus: %u wanted%s, free are%s; %u belong to other VMs or share a core with theirs", wanted,
-			       plan_memory_nodes(c) ? " on the nodes of its memory" : "", list, owned);
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s node%u %u",
+			 n ? "," : "", n, usable_on(h, n));
+	return vm_config_error(
+		err, c->file, c->line_cpus,
+		"cpus: %u wanted%s, free are%s; %u belong to other VMs or share a core with theirs",
+		wanted, plan_memory_nodes(c) ? " on the nodes of its memory" : "", list, owned);
 }
 
 /* n usable CPUs of a node, core by core. */
@@ -97,7 +112,8 @@ static void choose_on(struct plan_host *h, unsigned node, unsigned n)
 		if (!h->cpu[i].usable || h->cpu[i].chosen || h->cpu[i].node != node)
 			continue;
 		for (unsigned k = i; n && k < h->nr_cpus; k++) {
-			if (h->cpu[k].usable && !h->cpu[k].chosen && h->cpu[k].node == node && same_core(h, i, k)) {
+			if (h->cpu[k].usable && !h->cpu[k].chosen && h->cpu[k].node == node &&
+			    same_core(h, i, k)) {
 				h->cpu[k].chosen = true;
 				n--;
 			}
@@ -106,7 +122,8 @@ static void choose_on(struct plan_host *h, unsigned node, unsigned n)
 }
 
 /* Distributes n CPUs over nodes as evenly as they have them: cpus[] by node. False: they have not so many. */
-static bool spread(const unsigned *node, unsigned nr, const unsigned *have, unsigned n, unsigned *cpus)
+static bool spread(const unsigned *node, unsigned nr, const unsigned *have, unsigned n,
+		   unsigned *cpus)
 {
 	memset(cpus, 0, PLAN_NODES * sizeof(cpus[0]));
 	while (n) {
@@ -136,7 +153,8 @@ static bool memory_fits(const struct plan_host *h, const struct vm_config *c, co
 }
 
 /* Fills node[] with those that the CPUs may be on. */
-static unsigned candidates(const struct plan_host *h, const struct vm_config *c, const unsigned *have, unsigned *node)
+static unsigned candidates(const struct plan_host *h, const struct vm_config *c,
+			   const unsigned *have, unsigned *node)
 {
 	unsigned nr = 0;
 
@@ -155,7 +173,8 @@ static unsigned candidates(const struct plan_host *h, const struct vm_config *c,
 /* The fewest neighbouring nodes that have the CPUs and their memory; failing that, the fewest that have the CPUs. */
 static int choose_count(struct plan_host *h, const struct vm_config *c, struct config_error *err)
 {
-	unsigned have[PLAN_NODES], node[PLAN_NODES], cpus[PLAN_NODES], fallback[PLAN_NODES], nr, total = 0;
+	unsigned have[PLAN_NODES], node[PLAN_NODES], cpus[PLAN_NODES], fallback[PLAN_NODES], nr,
+		total = 0;
 	bool found = false, fits = false;
 
 	if (!IS_ENABLED(CONFIG_NUMA)) {
@@ -169,7 +188,8 @@ static int choose_count(struct plan_host *h, const struct vm_config *c, struct c
 	for (unsigned n = 0; n < plan_nodes(h); n++)
 		total += have[n] = usable_on(h, n);
 	nr = candidates(h, c, have, node);
-	for (unsigned size = plan_memory_nodes(c) && !c->remote_memory ? MAX(nr, 1u) : 1; size <= nr && !fits; size++) {
+	for (unsigned size = plan_memory_nodes(c) && !c->remote_memory ? MAX(nr, 1u) : 1;
+	     size <= nr && !fits; size++) {
 		for (unsigned first = 0; first + size <= nr && !fits; first++) {
 			if (!spread(node + first, size, have, c->cpus ? c->cpus : total, cpus))
 				continue;
@@ -186,7 +206,8 @@ static int choose_count(struct plan_host *h, const struct vm_config *c, struct c
 	return 0;
 }
 
-int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, struct config_error *err)
+int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p,
+	    struct config_error *err)
 {
 	unsigned cpus[PLAN_NODES] = { 0 };
 	u64 demand[PLAN_NODES];
@@ -195,9 +216,10 @@ int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, stru
 	memset(p, 0, sizeof(*p));
 	for (unsigned i = 0; i < plan_memory_nodes(c); i++)
 		if (c->memory_node[i].node >= plan_nodes(h))
-			return vm_config_error(err, c->file, c->line_memory,
-					       "memory: the machine has NUMA nodes 0-%u, found node%u", plan_nodes(h) - 1,
-					       c->memory_node[i].node);
+			return vm_config_error(
+				err, c->file, c->line_memory,
+				"memory: the machine has NUMA nodes 0-%u, found node%u",
+				plan_nodes(h) - 1, c->memory_node[i].node);
 	if (plan_for_devices(c))
 		plan_forbid_holes(h);
 	for (unsigned i = 0; i < h->nr_cpus; i++) {

@@ -66,7 +66,8 @@ static inline unsigned plan_memory_nodes(const struct vm_config *c)
  */
 static inline bool plan_for_devices(const struct vm_config *c)
 {
-	return IS_ENABLED(CONFIG_PASSTHROUGH) && (c->memory_map == VM_MAP_IDENTITY || c->dma == VM_DMA_WINDOW);
+	return IS_ENABLED(CONFIG_PASSTHROUGH) &&
+	       (c->memory_map == VM_MAP_IDENTITY || c->dma == VM_DMA_WINDOW);
 }
 
 struct plan_extent {
@@ -93,15 +94,18 @@ struct plan {
  * fits. 0; or, with what is wrong and what is free in *err, -ENOMEM for what
  * more free memory would mend, else -EINVAL.
  */
-int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, struct config_error *err);
+int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p,
+	    struct config_error *err);
 
 /* plan_memory.c: bytes of whole 2 MiB pages free on a node; *largest (may be NULL): the largest piece. */
 u64 plan_free(const struct plan_host *h, unsigned node, u64 *largest);
 /* plan_memory.c: for memory that devices reach: nothing of what lies where no guest has RAM may be taken. */
 void plan_forbid_holes(struct plan_host *h);
 /* plan_memory.c: bytes wanted of each node, after the CPUs are chosen. */
-void plan_demand(const struct plan_host *h, const struct vm_config *c, const unsigned cpus[], u64 demand[]);
+void plan_demand(const struct plan_host *h, const struct vm_config *c, const unsigned cpus[],
+		 u64 demand[]);
 /* plan_memory.c: extents and map for the demand. */
-int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], struct plan *p, struct config_error *err);
+int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], struct plan *p,
+		struct config_error *err);
 
 #endif

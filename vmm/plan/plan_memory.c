@@ -31,7 +31,8 @@ u64 plan_free(const struct plan_host *h, unsigned node, u64 *largest)
 }
 
 /* All of a node but what the second-level tables of this VM and its CPUs' own data take there. */
-static u64 all_of(const struct plan_host *h, const struct vm_config *c, unsigned node, unsigned cpus)
+static u64 all_of(const struct plan_host *h, const struct vm_config *c, unsigned node,
+		  unsigned cpus)
 {
 	u64 bytes = plan_free(h, node, NULL);
 	u64 keep = KEEP_NODE + cpus * KEEP_CPU + (bytes >> (c->leaf == VM_LEAF_4K ? 9 : 18));
@@ -78,13 +79,15 @@ static void split(const struct plan_host *h, u64 total, const unsigned *cpus, u6
 	demand[first] += left * PAGE_SIZE_2M;
 }
 
-void plan_demand(const struct plan_host *h, const struct vm_config *c, const unsigned cpus[], u64 demand[])
+void plan_demand(const struct plan_host *h, const struct vm_config *c, const unsigned cpus[],
+		 u64 demand[])
 {
 	memset(demand, 0, PLAN_NODES * sizeof(demand[0]));
 	for (unsigned i = 0; i < plan_memory_nodes(c); i++) {
 		unsigned n = c->memory_node[i].node;
 
-		demand[n] = c->memory_node[i].size ? c->memory_node[i].size : all_of(h, c, n, cpus[n]);
+		demand[n] =
+			c->memory_node[i].size ? c->memory_node[i].size : all_of(h, c, n, cpus[n]);
 	}
 	if (plan_memory_nodes(c))
 		return;
@@ -151,7 +154,8 @@ static int take_piece(struct plan_host *h, unsigned i, u64 base, u64 size, struc
 }
 
 /* The smallest piece of a node with `size` bytes from a multiple of `align` on; or the lowest. False: none. */
-static bool fit(const struct plan_host *h, unsigned node, u64 size, u64 align, bool lowest, unsigned *at, u64 *base)
+static bool fit(const struct plan_host *h, unsigned node, u64 size, u64 align, bool lowest,
+		unsigned *at, u64 *base)
 {
 	u64 best = ~0ull;
 
@@ -159,7 +163,8 @@ static bool fit(const struct plan_host *h, unsigned node, u64 size, u64 align, b
 		const struct plan_piece *piece = &h->piece[i];
 		u64 start = ALIGN_UP(piece->start, align);
 
-		if (piece->node != node || start >= piece->end || piece->end - start < size || piece->end - piece->start >= best)
+		if (piece->node != node || start >= piece->end || piece->end - start < size ||
+		    piece->end - piece->start >= best)
 			continue;
 		best = piece->end - piece->start;
 		*at = i;
@@ -184,13 +189,16 @@ static bool largest(const struct plan_host *h, unsigned node, unsigned *at)
 }
 
 /* One extent of up to `want` bytes on a node; what it brings. 0: there is none. */
-static u64 take_one(struct plan_host *h, const struct vm_config *c, unsigned node, u64 want, struct plan *p)
+static u64 take_one(struct plan_host *h, const struct vm_config *c, unsigned node, u64 want,
+		    struct plan *p)
 {
-	bool low = plan_for_devices(c), large = !low && c->leaf == VM_LEAF_1G && h->leaf_1g && want >= PAGE_SIZE_1G;
+	bool low = plan_for_devices(c),
+	     large = !low && c->leaf == VM_LEAF_1G && h->leaf_1g && want >= PAGE_SIZE_1G;
 	unsigned i = 0;
 	u64 base = 0;
 
-	if (!(large && fit(h, node, want, PAGE_SIZE_1G, false, &i, &base)) && !fit(h, node, want, PAGE_SIZE_2M, low, &i, &base)) {
+	if (!(large && fit(h, node, want, PAGE_SIZE_1G, false, &i, &base)) &&
+	    !fit(h, node, want, PAGE_SIZE_2M, low, &i, &base)) {
 		if (!largest(h, node, &i))
 			return 0;
 		base = h->piece[i].start;
@@ -199,14 +207,17 @@ static u64 take_one(struct plan_host *h, const struct vm_config *c, unsigned nod
 	return take_piece(h, i, base, want, p) ? 0 : want;
 }
 
-static u64 take_node(struct plan_host *h, const struct vm_config *c, unsigned node, u64 want, struct plan *p)
+static u64 take_node(struct plan_host *h, const struct vm_config *c, unsigned node, u64 want,
+		     struct plan *p)
 {
 	u64 got = 0, base = 0;
 	unsigned i = 0;
 
 	/* Memory for devices first, where all the rest would lie above 4 GiB. */
-	if (plan_for_devices(c) && want > LOW_DMA && fit(h, node, LOW_DMA, PAGE_SIZE_2M, true, &i, &base) &&
-	    base + LOW_DMA <= GPA_HOLE_START && h->piece[i].end - base < want && !take_piece(h, i, base, LOW_DMA, p))
+	if (plan_for_devices(c) && want > LOW_DMA &&
+	    fit(h, node, LOW_DMA, PAGE_SIZE_2M, true, &i, &base) &&
+	    base + LOW_DMA <= GPA_HOLE_START && h->piece[i].end - base < want &&
+	    !take_piece(h, i, base, LOW_DMA, p))
 		got = LOW_DMA;
 	while (got < want) {
 		u64 n = take_one(h, c, node, want - got, p);
@@ -218,8 +229,8 @@ static u64 take_node(struct plan_host *h, const struct vm_config *c, unsigned no
 	return got;
 }
 
-static int refuse_memory(const struct plan_host *h, const struct vm_config *c, const u64 *wanted, const u64 *free,
-			 const u64 *piece, struct config_error *err)
+static int refuse_memory(const struct plan_host *h, const struct vm_config *c, const u64 *wanted,
+			 const u64 *free, const u64 *piece, struct config_error *err)
 {
 	char list[200] = "";
 
@@ -231,14 +242,16 @@ static int refuse_memory(const struct plan_host *h, const struct vm_config *c, c
 			snprintf(part, sizeof(part), "%luM of ", wanted[i] >> 20);
 		if (piece[i] != free[i])
 			snprintf(pieces, sizeof(pieces), " in pieces up to %luM", piece[i] >> 20);
-		snprintf(list + n, sizeof(list) - n, "%s node%u %s%luM free%s", i ? ";" : "", i, part, free[i] >> 20, pieces);
+		snprintf(list + n, sizeof(list) - n, "%s node%u %s%luM free%s", i ? ";" : "", i,
+			 part, free[i] >> 20, pieces);
 	}
 	vm_config_error(err, c->file, c->line_memory, "memory: not enough:%s", list);
 	return -ENOMEM;
 }
 
 /* The rest of what a node could not give, from the nearest that can. */
-static u64 take_remote(struct plan_host *h, const struct vm_config *c, unsigned node, u64 want, struct plan *p)
+static u64 take_remote(struct plan_host *h, const struct vm_config *c, unsigned node, u64 want,
+		       struct plan *p)
 {
 	u64 bytes[PLAN_NODES], got = 0;
 
@@ -276,8 +289,9 @@ static int map_offset(struct plan *p)
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < p->nr_extents; i++)
-		err = i ? gpa_map_add(&p->map, p->extent[i].base, p->extent[i].size, (int)p->extent[i].node) :
-			  add_first(&p->map, &p->extent[i]);
+		err = i ? gpa_map_add(&p->map, p->extent[i].base, p->extent[i].size,
+				      (int)p->extent[i].node)
+			: add_first(&p->map, &p->extent[i]);
 	return err;
 }
 
@@ -319,13 +333,14 @@ static int map_for_devices(const struct vm_config *c, struct plan *p)
 	p->nr_extents--;
 	sort_extents(p);
 	for (unsigned i = 0; !err && i < p->nr_extents; i++)
-		err = gpa_map_add_from(&p->map, place_extent(c, p, i), p->extent[i].base, p->extent[i].size,
-				       (int)p->extent[i].node);
+		err = gpa_map_add_from(&p->map, place_extent(c, p, i), p->extent[i].base,
+				       p->extent[i].size, (int)p->extent[i].node);
 	p->extent[p->nr_extents++] = low;
 	return err;
 }
 
-int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], struct plan *p, struct config_error *err)
+int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], struct plan *p,
+		struct config_error *err)
 {
 	u64 free[PLAN_NODES], piece[PLAN_NODES], total = 0;
 
@@ -345,11 +360,13 @@ int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], st
 	if (plan_for_devices(c) && !take_remote(h, c, h->cpu[p->cpu[0]].node, PAGE_SIZE_2M, p))
 		return refuse_memory(h, c, demand, free, piece, err);
 	if (plan_for_devices(c) ? map_for_devices(c, p) : map_offset(p)) {
-		vm_config_error(err, c->file, c->line_memory, "memory: in more than %u pieces", PLAN_EXTENTS);
+		vm_config_error(err, c->file, c->line_memory, "memory: in more than %u pieces",
+				PLAN_EXTENTS);
 		return -ENOMEM;
 	}
 	if (gpa_map_end(&p->map) > BIT(h->phys_bits))
-		return vm_config_error(err, c->file, c->line_memory, "memory: its end is beyond the %u address bits of this CPU",
+		return vm_config_error(err, c->file, c->line_memory,
+				       "memory: its end is beyond the %u address bits of this CPU",
 				       h->phys_bits);
 	return 0;
 }

@@ -89,7 +89,7 @@ static void tell(const struct hvm_feature *f)
 /* The CPUs that turn virtualization on, each tried by itself: firmware may have locked it on some only. */
 struct trial {
 	struct host_work work;
-	int err;   /* valid when done */
+	int err; /* valid when done */
 	bool done; /* atomic */
 };
 
@@ -120,7 +120,8 @@ static bool check_each_cpu(void)
 	bool all;
 
 	if (!t) {
-		feature(UNKNOWN, "virtualization on each CPU", "no memory left for the hypervisor itself");
+		feature(UNKNOWN, "virtualization on each CPU",
+			"no memory left for the hypervisor itself");
 		return false;
 	}
 	for (unsigned i = 0; i < cpus; i++) {
@@ -135,8 +136,10 @@ static bool check_each_cpu(void)
 			good += !t[i].err;
 	}
 	all = good == cpus;
-	feature(all ? OK : MISSING, "virtualization on each CPU", "turned on and off on %u of %u%s", good, cpus,
-		all ? "" : ": firmware has locked it on some: update it, or leave these CPUs out of cpus =");
+	feature(all ? OK : MISSING, "virtualization on each CPU", "turned on and off on %u of %u%s",
+		good, cpus,
+		all ? ""
+		    : ": firmware has locked it on some: update it, or leave these CPUs out of cpus =");
 	/* A CPU that did not answer may still do so: its record stays. */
 	if (!late)
 		host_pages_free(t, pages);
@@ -150,7 +153,8 @@ static bool check_virtualization(void)
 	wanted_required = true;
 	err = hvm_find_backend(tell);
 	if (err == -ENODEV)
-		feature(MISSING, "virtualization", "%s: enable VT-x, SVM or \"virtualization\" in the setup; no VM can run",
+		feature(MISSING, "virtualization",
+			"%s: enable VT-x, SVM or \"virtualization\" in the setup; no VM can run",
 			HVM_NO_BACKEND);
 	return !err && check_each_cpu();
 }
@@ -163,8 +167,8 @@ static void check_cpus_and_memory(void)
 		cpus++;
 	feature(online == cpus ? OK : MISSING, "CPUs", "%u of %u run%s", online, cpus,
 		online == cpus ? "" : ": the log above tells which did not start");
-	feature(host_mem_free(-1, NULL) >= VM_MEMORY_MIN ? OK : MISSING, "memory for guests", "%luM",
-		(host_mem_free(-1, NULL) >> 20));
+	feature(host_mem_free(-1, NULL) >= VM_MEMORY_MIN ? OK : MISSING, "memory for guests",
+		"%luM", (host_mem_free(-1, NULL) >> 20));
 }
 
 /* ---- performance ----------------------------------------------------------------- */
@@ -175,15 +179,17 @@ static void check_clock(void)
 	u64 khz = host_tsc_khz();
 
 	if (stable)
-		feature(OK, "invariant TSC", "%s, the same on all CPUs", invariant ? "CPUID 0x80000007 EDX bit 8" :
-			"constant under QEMU's TCG");
+		feature(OK, "invariant TSC", "%s, the same on all CPUs",
+			invariant ? "CPUID 0x80000007 EDX bit 8" : "constant under QEMU's TCG");
 	else if (!invariant)
-		feature(MISSING, "invariant TSC", "CPUID 0x80000007 EDX bit 8: guests use a slower clock; a newer CPU has it");
+		feature(MISSING, "invariant TSC",
+			"CPUID 0x80000007 EDX bit 8: guests use a slower clock; a newer CPU has it");
 	else
-		feature(MISSING, "invariant TSC", "the CPUs' TSCs differ: guests use a slower clock; update the firmware");
+		feature(MISSING, "invariant TSC",
+			"the CPUs' TSCs differ: guests use a slower clock; update the firmware");
 	feature(OK, "TSC rate", "%lu.%03lu MHz", (khz / 1000), (khz % 1000));
-	feature(cpuid_bit(1, 2, 24) ? OK : OFF, "TSC deadline timer", "%s", cpuid_bit(1, 2, 24) ? "" :
-		"CPUID 1 ECX bit 24: timers are set less exactly");
+	feature(cpuid_bit(1, 2, 24) ? OK : OFF, "TSC deadline timer", "%s",
+		cpuid_bit(1, 2, 24) ? "" : "CPUID 1 ECX bit 24: timers are set less exactly");
 }
 
 static void check_x2apic(void)
@@ -191,11 +197,14 @@ static void check_x2apic(void)
 	if (host_is_x2apic())
 		feature(OK, "x2APIC", "in use");
 	else if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && host_x2apic_off())
-		feature(OFF, "x2APIC", "not used, as the firmware wishes it, or by x2apic=off: no VM has interrupts = direct");
+		feature(OFF, "x2APIC",
+			"not used, as the firmware wishes it, or by x2apic=off: no VM has interrupts = direct");
 	else if (cpuid_bit(1, 2, 21))
-		feature(OFF, "x2APIC", "the CPU has it; not used, as the firmware left it off and this is QEMU's TCG");
+		feature(OFF, "x2APIC",
+			"the CPU has it; not used, as the firmware left it off and this is QEMU's TCG");
 	else
-		feature(MISSING, "x2APIC", "CPUID 1 ECX bit 21: interrupts cost more, and APIC IDs from 255 on are out of reach; "
+		feature(MISSING, "x2APIC",
+			"CPUID 1 ECX bit 21: interrupts cost more, and APIC IDs from 255 on are out of reach; "
 			"enable x2APIC in the setup");
 }
 
@@ -206,20 +215,27 @@ static void check_silence(unsigned seconds)
 	say("watching CPU %u for %u s", host_cpu_this(), seconds);
 	w = hwcheck_watch(seconds);
 	if (!w.counts_smis)
-		feature(UNKNOWN, "SMIs", "this CPU does not count them by MSR 0x34: see the next line");
+		feature(UNKNOWN, "SMIs",
+			"this CPU does not count them by MSR 0x34: see the next line");
 	else if (!w.smis)
 		feature(OK, "SMIs", "none in %u s", seconds);
 	else
-		feature(MISSING, "SMIs", "%u in %u s stop every CPU: in the setup switch off legacy USB, power capping, reports of "
-			"memory errors", w.smis, seconds);
-	feature(w.gaps ? MISSING : OK, "undisturbed CPU", "%u times for more than %u us, %lu us in all, %lu us at most%s", w.gaps,
-		HWCHECK_GAP_NS / 1000, w.lost_us, w.longest_us, w.gaps ? ": by firmware, or by a hypervisor below" : "");
+		feature(MISSING, "SMIs",
+			"%u in %u s stop every CPU: in the setup switch off legacy USB, power capping, reports of "
+			"memory errors",
+			w.smis, seconds);
+	feature(w.gaps ? MISSING : OK, "undisturbed CPU",
+		"%u times for more than %u us, %lu us in all, %lu us at most%s", w.gaps,
+		HWCHECK_GAP_NS / 1000, w.lost_us, w.longest_us,
+		w.gaps ? ": by firmware, or by a hypervisor below" : "");
 }
 
 /* What all CPUs must have alike, and how fast they run. */
 static void check_all_cpus(void)
 {
-	static const enum state states[] = { [CPUS_GOOD] = OK, [CPUS_BAD] = MISSING, [CPUS_UNKNOWN] = UNKNOWN };
+	static const enum state states[] = {
+		[CPUS_GOOD] = OK, [CPUS_BAD] = MISSING, [CPUS_UNKNOWN] = UNKNOWN
+	};
 	char text[200];
 	enum cpus_state is = hwcheck_mtrrs(text, sizeof(text));
 
@@ -235,20 +251,25 @@ static void check_iommu(const struct host_platform *p)
 		return;
 	}
 	if (!p->iommu) {
-		feature(MISSING, "IOMMU", "no DMAR and no IVRS table: devices reach all memory, so they are for trusted guests; "
+		feature(MISSING, "IOMMU",
+			"no DMAR and no IVRS table: devices reach all memory, so they are for trusted guests; "
 			"enable VT-d, AMD-Vi or IOMMU in the setup");
 		return;
 	}
-	feature(p->iommu_stuck ? MISSING : OK, "IOMMU", "%s, %u unit%s%s%s%s", p->iommu, p->iommus, p->iommus == 1 ? "" : "s",
-		p->iommu_left[0] ? ", left on by the firmware: " : "", p->iommu_left,
-		p->iommu_stuck ? ": it does not go off, and devices may be silent; switch it off in the setup" :
-		p->iommu_left[0] ? ": off now" : "");
+	feature(p->iommu_stuck ? MISSING : OK, "IOMMU", "%s, %u unit%s%s%s%s", p->iommu, p->iommus,
+		p->iommus == 1 ? "" : "s", p->iommu_left[0] ? ", left on by the firmware: " : "",
+		p->iommu_left,
+		p->iommu_stuck
+			? ": it does not go off, and devices may be silent; switch it off in the setup"
+		: p->iommu_left[0] ? ": off now"
+				   : "");
 	if (!p->remaps_interrupts)
-		feature(MISSING, "interrupt remapping", "a device can send any interrupt; enable it in the setup, on Intel often "
+		feature(MISSING, "interrupt remapping",
+			"a device can send any interrupt; enable it in the setup, on Intel often "
 			"with x2APIC");
 	else
-		feature(p->remaps_x2apic ? OK : OFF, "interrupt remapping", "%s", p->remaps_x2apic ?
-			"to all APIC IDs" : "to APIC IDs below 255 only");
+		feature(p->remaps_x2apic ? OK : OFF, "interrupt remapping", "%s",
+			p->remaps_x2apic ? "to all APIC IDs" : "to APIC IDs below 255 only");
 }
 
 static void check_numa(const struct host_platform *p)
@@ -256,12 +277,15 @@ static void check_numa(const struct host_platform *p)
 	if (!IS_ENABLED(CONFIG_NUMA))
 		feature(OFF, "NUMA layout", "this image was built without NUMA");
 	else if (!p->srat)
-		feature(MISSING, "NUMA layout", "no SRAT table: taken as one node; right for one socket, else switch node "
+		feature(MISSING, "NUMA layout",
+			"no SRAT table: taken as one node; right for one socket, else switch node "
 			"interleaving off in the setup");
 	else
-		feature(OK, "NUMA layout", "%u node%s", host_node_count(), host_node_count() == 1 ? "" : "s");
+		feature(OK, "NUMA layout", "%u node%s", host_node_count(),
+			host_node_count() == 1 ? "" : "s");
 	if (host_node_count() > 1)
-		feature(p->slit ? OK : MISSING, "NUMA distances", "%s", p->slit ? "" : "no SLIT table: 10 and 20 are assumed");
+		feature(p->slit ? OK : MISSING, "NUMA distances", "%s",
+			p->slit ? "" : "no SLIT table: 10 and 20 are assumed");
 }
 
 static void check_pci(bool ecam)
@@ -271,12 +295,14 @@ static void check_pci(bool ecam)
 	if (!IS_ENABLED(CONFIG_PCI))
 		feature(UNKNOWN, "PCI", "this image does not look for functions (CONFIG_PCI)");
 	else
-		feature(ecam ? OK : MISSING, "PCI configuration by ECAM", "%s", ecam ? "" :
-			"no MCFG table, or no function in its reach: extended capabilities are out of reach");
+		feature(ecam ? OK : MISSING, "PCI configuration by ECAM", "%s",
+			ecam ? ""
+			     : "no MCFG table, or no function in its reach: extended capabilities are out of reach");
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && !pci_segments(segments))
 		feature(MISSING, "PCI segments", "%s", segments);
-	feature(IS_ENABLED(CONFIG_PASSTHROUGH) ? OK : OFF, "PCI functions for VMs", "%s", IS_ENABLED(CONFIG_PASSTHROUGH) ?
-		"by the key pci; what is fit says the list below" : "this image was built without PASSTHROUGH");
+	feature(IS_ENABLED(CONFIG_PASSTHROUGH) ? OK : OFF, "PCI functions for VMs", "%s",
+		IS_ENABLED(CONFIG_PASSTHROUGH) ? "by the key pci; what is fit says the list below"
+					       : "this image was built without PASSTHROUGH");
 }
 
 static void check_performance(unsigned seconds)
@@ -316,7 +342,8 @@ static void print_file(char *text)
 	for (char *end; (end = strchr(text, '\n')); text = end + 1) {
 		*end = 0;
 		if (end - text > HOST_LOG_LINE)
-			host_log("# too long for this report, copy it from your VM file: %.40s...", text);
+			host_log("# too long for this report, copy it from your VM file: %.40s...",
+				 text);
 		else
 			host_log("%s", text);
 		host_console_drain();
@@ -329,7 +356,8 @@ static void propose(char *text, struct vm_config *config)
 	struct place_trial got = { 0 };
 	struct config_error err;
 
-	if (vm_config_parse("proposal", text, n, config, &err, NULL) || place_try(config, &got, &err)) {
+	if (vm_config_parse("proposal", text, n, config, &err, NULL) ||
+	    place_try(config, &got, &err)) {
 		feature(MISSING, "a VM for the whole node", "%s", err.text);
 		return;
 	}
@@ -344,11 +372,13 @@ static void propose(char *text, struct vm_config *config)
 
 static void propose_vm_file(void)
 {
-	unsigned pages = (unsigned)(ALIGN_UP(PROPOSAL_MAX + sizeof(struct vm_config), PAGE_SIZE) / PAGE_SIZE);
+	unsigned pages = (unsigned)(ALIGN_UP(PROPOSAL_MAX + sizeof(struct vm_config), PAGE_SIZE) /
+				    PAGE_SIZE);
 	u8 *memory = host_pages_alloc(pages, -1);
 
 	if (!memory) {
-		feature(UNKNOWN, "a VM for the whole node", "no memory left for the hypervisor itself");
+		feature(UNKNOWN, "a VM for the whole node",
+			"no memory left for the hypervisor itself");
 		return;
 	}
 	static_assert(PROPOSAL_MAX % _Alignof(struct vm_config) == 0, "aligned behind the text");
@@ -379,8 +409,8 @@ static void hwcheck_start(void)
 	report_pci(say);
 	if (able)
 		propose_vm_file();
-	say("result: able=%s ok=%u missing=%u off=%u unknown=%u", able ? "yes" : "no", counts[OK], counts[MISSING], counts[OFF],
-	    counts[UNKNOWN]);
+	say("result: able=%s ok=%u missing=%u off=%u unknown=%u", able ? "yes" : "no", counts[OK],
+	    counts[MISSING], counts[OFF], counts[UNKNOWN]);
 	times(false);
 	if (IS_ENABLED(CONFIG_CHECK_JSON) && json)
 		hwcheck_json(able);

@@ -45,7 +45,8 @@ static u64 add(u64 sum, u32 msr)
 
 static void look_at_mtrrs(struct host_work *work)
 {
-	static const u32 fixed[] = { MSR_MTRR_FIX64K_00000, MSR_MTRR_FIX16K_80000, MSR_MTRR_FIX16K_A0000 };
+	static const u32 fixed[] = { MSR_MTRR_FIX64K_00000, MSR_MTRR_FIX16K_80000,
+				     MSR_MTRR_FIX16K_A0000 };
 	struct look *l = container_of(work, struct look, work);
 	u64 cap, sum = 0xcbf29ce484222325u;
 
@@ -58,7 +59,8 @@ static void look_at_mtrrs(struct host_work *work)
 		sum = add(sum, MSR_MTRR_PHYSBASE0 + i);
 	for (u32 i = 0; cap & MTRRCAP_FIXED && i < ARRAY_SIZE(fixed); i++)
 		sum = add(sum, fixed[i]);
-	for (u32 msr = MSR_MTRR_FIX4K_C0000; cap & MTRRCAP_FIXED && msr <= MSR_MTRR_FIX4K_F8000; msr++)
+	for (u32 msr = MSR_MTRR_FIX4K_C0000; cap & MTRRCAP_FIXED && msr <= MSR_MTRR_FIX4K_F8000;
+	     msr++)
 		sum = add(sum, msr);
 	finish(l, true, sum);
 }
@@ -157,11 +159,16 @@ enum cpus_state hwcheck_mtrrs(char *text, size_t size)
 		first = i;
 	}
 	if (!known)
-		snprintf(text, size, "%s", !l ? "no memory left for the hypervisor itself" : silent ? "a CPU does not answer" :
-			 "this CPU does not show them");
+		snprintf(text, size, "%s",
+			 !l       ? "no memory left for the hypervisor itself"
+			 : silent ? "a CPU does not answer"
+				  : "this CPU does not show them");
 	else if (unlike)
-		snprintf(text, size, "those of %u CPUs, CPU %u the first, differ from CPU 0's: memory may be slow there, or not be "
-			 "what another CPU sees; update the firmware", unlike, first);
+		snprintf(
+			text, size,
+			"those of %u CPUs, CPU %u the first, differ from CPU 0's: memory may be slow there, or not be "
+			"what another CPU sees; update the firmware",
+			unlike, first);
 	else
 		snprintf(text, size, "the same on all CPUs");
 	if (l)
@@ -205,11 +212,14 @@ enum cpus_state hwcheck_rate(char *text, size_t size)
 	if (highest)
 		snprintf(most, sizeof(most), " of at most " GHZ, GHZ_ARGS(highest));
 	if (!known)
-		snprintf(text, size, "%s", !l ? "no memory left for the hypervisor itself" : silent ? "a CPU does not answer" :
-			 "this CPU does not count it (IA32_APERF)");
+		snprintf(text, size, "%s",
+			 !l       ? "no memory left for the hypervisor itself"
+			 : silent ? "a CPU does not answer"
+				  : "this CPU does not count it (IA32_APERF)");
 	else
-		snprintf(text, size, "CPU 0-%u, all busy: " GHZ " to " GHZ "%s GHz; " GHZ " is guaranteed%s", cpus - 1,
-			 GHZ_ARGS(slowest), GHZ_ARGS(fastest), most, GHZ_ARGS(nominal),
+		snprintf(text, size,
+			 "CPU 0-%u, all busy: " GHZ " to " GHZ "%s GHz; " GHZ " is guaranteed%s",
+			 cpus - 1, GHZ_ARGS(slowest), GHZ_ARGS(fastest), most, GHZ_ARGS(nominal),
 			 slow ? ": look at the setup's power profile" : "");
 	if (l)
 		forget(l);

@@ -117,7 +117,9 @@ static void read_cpu(struct host_work *work)
 		u64 value;
 		bool absent = host_rdmsr(msr, &value);
 
-		r->entry[r->count] = (struct entry){ msr, SUBLEAF_MSR, { (u32)value, (u32)(value >> 32), absent, 0 } };
+		r->entry[r->count] = (struct entry){
+			msr, SUBLEAF_MSR, { (u32)value, (u32)(value >> 32), absent, 0 }
+		};
 	}
 	read_range(r, 0);
 	if (one.ecx & BIT(31))
@@ -160,7 +162,8 @@ static void put_cpu(unsigned cpu, struct record *r, const struct record *first)
 {
 	bool reduced = r != first && reduce(r, first);
 
-	item(r->entry, r->count * sizeof(r->entry[0]), "cpuid %u %s", cpu, reduced ? "as 0 but" : "all");
+	item(r->entry, r->count * sizeof(r->entry[0]), "cpuid %u %s", cpu,
+	     reduced ? "as 0 but" : "all");
 }
 
 static void put_cpus(void)
@@ -191,7 +194,8 @@ static void put_node(void)
 	struct host_extent piece;
 	u64 used, own = host_own_bytes(&used);
 
-	fact("host %lx %lx %lu %u %u %s", own, used, host_tsc_khz(), host_tsc_stable(), host_is_x2apic(), host_version());
+	fact("host %lx %lx %lu %u %u %s", own, used, host_tsc_khz(), host_tsc_stable(),
+	     host_is_x2apic(), host_version());
 	fact("image %s", host_image());
 	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++)
 		fact("cpu %u %x %u", i, cpu->apic_id, cpu->online);
@@ -200,7 +204,8 @@ static void put_node(void)
 	for (unsigned i = 0; host_mem_piece(i, &piece); i++)
 		fact("piece %lx %lx %d", piece.base.v, piece.size, piece.node);
 	if (model)
-		item(model->cmdline, strlen(model->cmdline), "model %s %s", model->kernel, model->initrd);
+		item(model->cmdline, strlen(model->cmdline), "model %s %s", model->kernel,
+		     model->initrd);
 }
 
 void hwcheck_dump(void)

@@ -29,12 +29,14 @@ static void put_line(struct dump *d, const char *text)
 
 static void put_held(struct dump *d, char end)
 {
-	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digit[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	char text[DUMP_RAW / 3 * 4 + 2], *p = text;
 
 	for (unsigned i = 0; i < d->n; i += 3) {
 		unsigned left = d->n - i;
-		u32 bits = (u32)d->raw[i] << 16 | (left > 1 ? (u32)d->raw[i + 1] << 8 : 0) | (left > 2 ? d->raw[i + 2] : 0);
+		u32 bits = (u32)d->raw[i] << 16 | (left > 1 ? (u32)d->raw[i + 1] << 8 : 0) |
+			   (left > 2 ? d->raw[i + 2] : 0);
 
 		for (unsigned k = 0; k < 4; k++, bits <<= 6)
 			*p++ = k <= left ? digit[bits >> 18 & 63] : '=';

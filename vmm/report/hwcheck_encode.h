@@ -31,6 +31,7 @@ struct dump {
 u32 dump_crc(u32 crc, const char *text);
 
 /* Writes an item; data NULL: a text alone. */
-void dump_item(struct dump *d, const void *data, size_t size, const char *fmt, va_list ap) __printf(4, 0);
+void dump_item(struct dump *d, const void *data, size_t size, const char *fmt, va_list ap)
+	__printf(4, 0);
 
 #endif

@@ -76,8 +76,9 @@ static void mac_address(unsigned i, const struct pci_info *f, char text[40])
 		low = host_pci_read(i, cap[k].offset + 4, 4);
 		high = host_pci_read(i, cap[k].offset + 8, 4);
 		if ((high & 0xff) == 0xff && low >> 24 >= 0xfe)
-			snprintf(text, 40, ",\"mac\":\"%02x:%02x:%02x:%02x:%02x:%02x\"", high >> 24, high >> 16 & 0xff,
-				 high >> 8 & 0xff, low >> 16 & 0xff, low >> 8 & 0xff, low & 0xff);
+			snprintf(text, 40, ",\"mac\":\"%02x:%02x:%02x:%02x:%02x:%02x\"", high >> 24,
+				 high >> 16 & 0xff, high >> 8 & 0xff, low >> 16 & 0xff,
+				 low >> 8 & 0xff, low & 0xff);
 	}
 }
 
@@ -90,8 +91,10 @@ static void put_pci(void)
 		char mac[40] = "";
 
 		mac_address(i, &f, mac);
-		put("%s{\"address\":\"" PCI_FULL_FORMAT "\",\"id\":\"%04x:%04x\",\"class\":\"%06x\",\"node\":%d%s}", i ? "," : "",
-		    PCI_FULL_FORMAT_ARGS(f.address), f.id.vendor, f.id.device, f.id.class_code, f.has_node ? (int)f.node : -1, mac);
+		put("%s{\"address\":\"" PCI_FULL_FORMAT
+		    "\",\"id\":\"%04x:%04x\",\"class\":\"%06x\",\"node\":%d%s}",
+		    i ? "," : "", PCI_FULL_FORMAT_ARGS(f.address), f.id.vendor, f.id.device,
+		    f.id.class_code, f.has_node ? (int)f.node : -1, mac);
 	}
 	put("],");
 }
@@ -100,7 +103,8 @@ void hwcheck_json(bool able)
 {
 	crc = 0;
 	host_log("json: begin");
-	put("{\"margay\":\"%s\",\"image\":\"%s\",\"able\":%s,", host_version(), host_image(), able ? "true" : "false");
+	put("{\"margay\":\"%s\",\"image\":\"%s\",\"able\":%s,", host_version(), host_image(),
+	    able ? "true" : "false");
 	put_cpu();
 	put("\"cpus\":%u,\"tsc_khz\":%lu,\"memory\":[", host_cpu_count(), host_tsc_khz());
 	for (unsigned i = 0; i < host_node_count(); i++)

@@ -33,8 +33,10 @@ size_t proposal_write(char text[PROPOSAL_MAX], const struct vm_config *model, un
 		add_text(text, "cmdline = console=ttyS0%s\n", nodes > 2 ? " tsc=reliable" : "");
 	add_text(text, "cpus = all\n");
 	add_text(text, "memory = all\n");
-	add_text(text, IS_ENABLED(CONFIG_VM_FOLLOW_UP) ?
-		 "on_poweroff = poweroff_node\non_reboot = restart\non_crash = restart\nrestart_limit = 5 in 10m\n" :
-		 "on_end = poweroff_node\n");
+	add_text(
+		text,
+		IS_ENABLED(CONFIG_VM_FOLLOW_UP)
+			? "on_poweroff = poweroff_node\non_reboot = restart\non_crash = restart\nrestart_limit = 5 in 10m\n"
+			: "on_end = poweroff_node\n");
 	return strlen(text);
 }

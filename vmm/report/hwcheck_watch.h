@@ -9,8 +9,8 @@
 #define HWCHECK_GAP_NS 10000u
 
 struct hwcheck_watch {
-	unsigned gaps;     /* longer than HWCHECK_GAP_NS */
-	u64 lost_us;       /* in all of them */
+	unsigned gaps; /* longer than HWCHECK_GAP_NS */
+	u64 lost_us; /* in all of them */
 	u64 longest_us;
 	/* the CPU does: MSR_SMI_COUNT, SDM vol. 4, table 2-2; Nehalem and later */
 	bool counts_smis;

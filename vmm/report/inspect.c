@@ -15,17 +15,18 @@
 #define STACK_WORDS 8
 #define CODE_BYTES 16
 
-#define say(...)                                                \
-	do {                                                    \
-		char text_[160];                                \
-		snprintf(text_, sizeof(text_), __VA_ARGS__);    \
-		line(vcpu, text_);                              \
+#define say(...) \
+	do { \
+		char text_[160]; \
+		snprintf(text_, sizeof(text_), __VA_ARGS__); \
+		line(vcpu, text_); \
 	} while (0)
 
 static void general(const struct vcpu *vcpu, inspect_line line)
 {
-	static const char names[GPR_COUNT][4] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-						  "r8 ", "r9 ", "r10", "r11", "r12", "r13", "r14", "r15" };
+	static const char names[GPR_COUNT][4] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+						  "rsi", "rdi", "r8 ", "r9 ", "r10", "r11",
+						  "r12", "r13", "r14", "r15" };
 	const u64 *gpr = vcpu->regs.gpr;
 
 	for (unsigned i = 0; i < GPR_COUNT; i += 4)
@@ -39,10 +40,10 @@ static void control(struct vcpu *vcpu, inspect_line line)
 
 	hvm->get_segment(vcpu, SEG_CS, &cs);
 	hvm->get_segment(vcpu, SEG_SS, &ss);
-	say("cs %04x base %lx  ss %04x  cpl %u  efer %lx  cr0 %lx  cr2 %lx  cr3 %lx  cr4 %lx", cs.selector,
-	    cs.base, ss.selector, ss.attr >> SEG_ATTR_DPL_SHIFT & 3u,
-	    hvm->get(vcpu, HVM_EFER), hvm->get(vcpu, HVM_CR0), hvm->get(vcpu, HVM_CR2), hvm->get(vcpu, HVM_CR3),
-	    hvm->get(vcpu, HVM_CR4));
+	say("cs %04x base %lx  ss %04x  cpl %u  efer %lx  cr0 %lx  cr2 %lx  cr3 %lx  cr4 %lx",
+	    cs.selector, cs.base, ss.selector, ss.attr >> SEG_ATTR_DPL_SHIFT & 3u,
+	    hvm->get(vcpu, HVM_EFER), hvm->get(vcpu, HVM_CR0), hvm->get(vcpu, HVM_CR2),
+	    hvm->get(vcpu, HVM_CR3), hvm->get(vcpu, HVM_CR4));
 }
 
 static const char *activity(const struct vcpu *vcpu)
@@ -74,10 +75,12 @@ static void stack(struct vcpu *vcpu, inspect_line line)
 	struct segment ss;
 
 	hvm->get_segment(vcpu, SEG_SS, &ss);
-	if (guest_read_virt(vcpu, ss.base + vcpu->regs.gpr[GPR_RSP], ACCESS_DEBUG, words, sizeof(words), &f))
+	if (guest_read_virt(vcpu, ss.base + vcpu->regs.gpr[GPR_RSP], ACCESS_DEBUG, words,
+			    sizeof(words), &f))
 		return;
 	for (unsigned i = 0; i < STACK_WORDS; i += 4)
-		say("stack %016lx %016lx %016lx %016lx", words[i], words[i + 1], words[i + 2], words[i + 3]);
+		say("stack %016lx %016lx %016lx %016lx", words[i], words[i + 1], words[i + 2],
+		    words[i + 3]);
 }
 
 /* Each frame is further up the stack than the one before, which ends loops. */
@@ -106,18 +109,18 @@ static void last_exits(const struct vcpu *vcpu, inspect_line line)
 	for (unsigned n = MIN(s->next, (unsigned)TELEMETRY_LAST); n; n--) {
 		unsigned i = (s->next - n) % TELEMETRY_LAST;
 
-		say("exit -%u: %s, code %#x, at rip %lx", n, vmexit_name(s->last[i].reason), s->last[i].code, s->last[i].rip);
+		say("exit -%u: %s, code %#x, at rip %lx", n, vmexit_name(s->last[i].reason),
+		    s->last[i].code, s->last[i].rip);
 	}
 }
 #else
-static void last_exits(const struct vcpu *, inspect_line)
-{
-}
+static void last_exits(const struct vcpu *, inspect_line) { }
 #endif
 
 void inspect_vcpu(struct vcpu *vcpu, inspect_line line)
 {
-	say("%s, CPU %u, rip %016lx, rflags %08lx", activity(vcpu), vcpu->cpu, vcpu->regs.rip, vcpu->regs.rflags);
+	say("%s, CPU %u, rip %016lx, rflags %08lx", activity(vcpu), vcpu->cpu, vcpu->regs.rip,
+	    vcpu->regs.rflags);
 	general(vcpu, line);
 	control(vcpu, line);
 	code(vcpu, line);
@@ -137,5 +140,6 @@ static void last_words(struct vcpu *vcpu)
 		inspect_vcpu(vcpu, log_one);
 }
 
-static const struct vcpu_stage inspect_stage = { .at = VCPU_INSPECT, .on = { [VCPU_STOPS] = last_words } };
+static const struct vcpu_stage inspect_stage = { .at = VCPU_INSPECT,
+						 .on = { [VCPU_STOPS] = last_words } };
 VCPU_STAGE(inspect_stage);

@@ -17,13 +17,15 @@
  */
 static void report_memory(report_say say, unsigned node)
 {
-	u64 total = host_node_memory(node) >> 20, largest, free = host_mem_free((int)node, &largest), taken = 0, used;
+	u64 total = host_node_memory(node) >> 20, largest,
+	    free = host_mem_free((int)node, &largest), taken = 0, used;
 	char name[VM_NAME_MAX + 1];
 
 	for (unsigned i = 0; host_cpu_info(i); i++)
 		taken += place_memory(i, node, name) >> 20;
 	used = total - MIN(free >> 20, total);
-	say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", node, total, free >> 20, free, largest >> 20);
+	say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", node, total,
+	    free >> 20, free, largest >> 20);
 	/* The hardware check's report is compared by tools/margay-replay, which knows of no module. */
 	if (used && monitor_booted)
 		say("    %luM taken, %luM kept", taken, used - MIN(taken, used));
@@ -64,8 +66,8 @@ static void report_function(report_say say, unsigned i, const struct pci_info *f
 	enum pci_fitness fitness = pci_fitness(f, why);
 	char node[12] = "unknown";
 
-	say(PCI_FULL_FORMAT "  %04x:%04x  class %06x  %s", PCI_FULL_FORMAT_ARGS(f->address), f->id.vendor, f->id.device,
-	    f->id.class_code, pci_class_name(f->id.class_code));
+	say(PCI_FULL_FORMAT "  %04x:%04x  class %06x  %s", PCI_FULL_FORMAT_ARGS(f->address),
+	    f->id.vendor, f->id.device, f->id.class_code, pci_class_name(f->id.class_code));
 	pci_report_bars(f, text);
 	say("    BARs: %s", text);
 	pci_report_caps(f, text);

@@ -40,12 +40,14 @@ void telemetry_print(struct vcpu *vcpu)
 	for (unsigned i = 0; i < VMEXITS; i++) {
 		total += s->exit[i].count;
 		if (s->exit[i].count && len < sizeof(line))
-			len += (size_t)snprintf(line + len, sizeof(line) - len, " %s=%lu", reason_name[i], s->exit[i].count);
+			len += (size_t)snprintf(line + len, sizeof(line) - len, " %s=%lu",
+						reason_name[i], s->exit[i].count);
 	}
 	line[MIN(len, sizeof(line) - 1)] = '\0';
-	vm_tell(vcpu->vm, "vcpu%u: exits=%lu%s injected=%lu unknown-msrs=%lu kicked=%lu", vcpu->id, total,
-		line, s->injected, s->unknown_msrs, s->exit[VMEXIT_KICKED].count);
+	vm_tell(vcpu->vm, "vcpu%u: exits=%lu%s injected=%lu unknown-msrs=%lu kicked=%lu", vcpu->id,
+		total, line, s->injected, s->unknown_msrs, s->exit[VMEXIT_KICKED].count);
 }
 
-static const struct vcpu_stage telemetry_stage = { .at = VCPU_TELEMETRY, .on = { [VCPU_STOPS] = telemetry_print } };
+static const struct vcpu_stage telemetry_stage = { .at = VCPU_TELEMETRY,
+						   .on = { [VCPU_STOPS] = telemetry_print } };
 VCPU_STAGE(telemetry_stage);

@@ -32,12 +32,12 @@ struct vcpu_stats {
 		u32 code; /* the vendor's exit code, its low half */
 		enum vmexit_reason reason;
 	} last[TELEMETRY_LAST];
-	unsigned next;    /* exits ever, modulo 2^32: the next slot of last[] */
-	unsigned sample;  /* which of these is timed next */
+	unsigned next; /* exits ever, modulo 2^32: the next slot of last[] */
+	unsigned sample; /* which of these is timed next */
 	struct exit_stat exit[VMEXIT_REASONS]; /* beyond VMEXITS: entries that were left out */
-	u64 injected;     /* external interrupts injected */
+	u64 injected; /* external interrupts injected */
 	u64 unknown_msrs; /* accesses that got #GP for want of a rule */
-	u32 vector[256];  /* of these interrupts */
+	u32 vector[256]; /* of these interrupts */
 };
 
 /* Counts one; the compiler drops it where telemetry is not in the image. */
@@ -54,7 +54,8 @@ static inline bool telemetry_due(const struct vcpu_stats *stats)
 }
 
 /* An exit at this RIP: counts and notes it. */
-static inline void telemetry_exit(struct vcpu_stats *stats, enum vmexit_reason reason, u32 code, u64 rip)
+static inline void telemetry_exit(struct vcpu_stats *stats, enum vmexit_reason reason, u32 code,
+				  u64 rip)
 {
 	unsigned i = stats->next % TELEMETRY_LAST;
 

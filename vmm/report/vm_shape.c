@@ -11,12 +11,14 @@ static int shape_vm_create(struct vm *vm)
 	for (unsigned i = 0; i < parts->map.count; i++) {
 		const struct gpa_region *r = &parts->map.region[i];
 
-		vm_tell(vm, "memory: %luM on node %d: %#lx is at %#lx", r->size >> 20, r->node, r->gpa, r->hpa);
+		vm_tell(vm, "memory: %luM on node %d: %#lx is at %#lx", r->size >> 20, r->node,
+			r->gpa, r->hpa);
 	}
 	if (vm_direct(vm) || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && vm->not_direct))
-		vm_tell(vm, "interrupts: %s%s", vm->direct ? "direct" : "emulated: ", vm->direct ? "" : vm->not_direct);
-	vm_tell(vm, "%s: %lu 1G, %lu 2M, %lu 4K leaves, %u tables", s->fmt->name, s->leaves[LEAF_1G],
-		s->leaves[LEAF_2M], s->leaves[LEAF_4K], s->tables);
+		vm_tell(vm, "interrupts: %s%s",
+			vm->direct ? "direct" : "emulated: ", vm->direct ? "" : vm->not_direct);
+	vm_tell(vm, "%s: %lu 1G, %lu 2M, %lu 4K leaves, %u tables", s->fmt->name,
+		s->leaves[LEAF_1G], s->leaves[LEAF_2M], s->leaves[LEAF_4K], s->tables);
 	return 0;
 }
 

@@ -11,10 +11,22 @@
 
 /* Register offsets of the xAPIC page; the x2APIC MSR is 0x800 + offset / 16 (SDM vol. 3, table 11-6). */
 enum apic_reg {
-	APIC_ID = 0x20, APIC_VERSION = 0x30, APIC_TPR = 0x80, APIC_EOI = 0xb0, APIC_SVR = 0xf0,
-	APIC_ICR_LOW = 0x300, APIC_ICR_HIGH = 0x310,
-	APIC_LVT_TIMER = 0x320, APIC_LVT_THERMAL = 0x330, APIC_LVT_PMC = 0x340, APIC_LVT_LINT0 = 0x350, APIC_LVT_LINT1 = 0x360,
-	APIC_LVT_ERROR = 0x370, APIC_TIMER_INITIAL = 0x380, APIC_TIMER_CURRENT = 0x390, APIC_TIMER_DIVIDE = 0x3e0,
+	APIC_ID = 0x20,
+	APIC_VERSION = 0x30,
+	APIC_TPR = 0x80,
+	APIC_EOI = 0xb0,
+	APIC_SVR = 0xf0,
+	APIC_ICR_LOW = 0x300,
+	APIC_ICR_HIGH = 0x310,
+	APIC_LVT_TIMER = 0x320,
+	APIC_LVT_THERMAL = 0x330,
+	APIC_LVT_PMC = 0x340,
+	APIC_LVT_LINT0 = 0x350,
+	APIC_LVT_LINT1 = 0x360,
+	APIC_LVT_ERROR = 0x370,
+	APIC_TIMER_INITIAL = 0x380,
+	APIC_TIMER_CURRENT = 0x390,
+	APIC_TIMER_DIVIDE = 0x3e0,
 };
 #define SVR_ENABLE BIT(8)
 #define LVT_MASKED (1u << 16)
@@ -37,7 +49,9 @@ enum apic_reg {
 u32 apic_thermal;
 static bool all_x2apic;
 /* Of the calling CPU. */
-#define in_x2apic (all_x2apic || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && apic_mixed && rdmsr(MSR_APIC_BASE) & APIC_BASE_EXTD))
+#define in_x2apic \
+	(all_x2apic || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && apic_mixed && \
+			rdmsr(MSR_APIC_BASE) & APIC_BASE_EXTD))
 static volatile u8 *page; /* xAPIC registers */
 static bool use_deadline;
 u64 apic_tsc_khz;
@@ -60,8 +74,11 @@ static void reg_write(enum apic_reg reg, u32 value)
 static void mask_8259(void)
 {
 	static const u8 words[][2] = {
-		{ 0x20, 0x11 }, { 0xa0, 0x11 }, { 0x21, VECTOR_LEGACY }, { 0xa1, VECTOR_LEGACY + 8 },
-		{ 0x21, 0x04 }, { 0xa1, 0x02 }, { 0x21, 0x01 }, { 0xa1, 0x01 }, { 0x21, 0xff }, { 0xa1, 0xff },
+		{ 0x20, 0x11 },          { 0xa0, 0x11 },
+		{ 0x21, VECTOR_LEGACY }, { 0xa1, VECTOR_LEGACY + 8 },
+		{ 0x21, 0x04 },          { 0xa1, 0x02 },
+		{ 0x21, 0x01 },          { 0xa1, 0x01 },
+		{ 0x21, 0xff },          { 0xa1, 0xff },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
@@ -86,7 +103,9 @@ void apic_init_cpu(void)
 		reg_write(APIC_LVT_PMC, LVT_MASKED);
 	/* Where firmware looks after the heat by SMIs it goes on, on all CPUs: INIT has masked the others' entries. */
 	if (max_lvt >= 5 && !apic_thermal)
-		apic_thermal = (reg_read(APIC_LVT_THERMAL) & (LVT_MODE | LVT_MASKED)) == LVT_SMI ? LVT_SMI : LVT_MASKED;
+		apic_thermal = (reg_read(APIC_LVT_THERMAL) & (LVT_MODE | LVT_MASKED)) == LVT_SMI
+				       ? LVT_SMI
+				       : LVT_MASKED;
 	reg_write(APIC_TPR, 0);
 	reg_write(APIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
 	/* While the APIC is off, as after INIT, its entries stay masked whatever is written (11.4.7.2). */
@@ -104,7 +123,8 @@ int apic_init(u32 highest_id, bool x2apic)
 
 	mask_8259();
 	/* What firmware switched on stays on, and an ID that xAPIC mode cannot name has no other way. */
-	all_x2apic = cpu_features.x2apic && (x2apic || base & APIC_BASE_EXTD || highest_id >= XAPIC_BROADCAST);
+	all_x2apic = cpu_features.x2apic &&
+		     (x2apic || base & APIC_BASE_EXTD || highest_id >= XAPIC_BROADCAST);
 	if (!all_x2apic) {
 		page = mmio_map(base & PTE_ADDR, PAGE_SIZE);
 		if (!page)
@@ -116,7 +136,8 @@ int apic_init(u32 highest_id, bool x2apic)
 
 void apic_local_nmi(unsigned lint, bool active_low)
 {
-	reg_write(lint ? APIC_LVT_LINT1 : APIC_LVT_LINT0, LVT_NMI | (active_low ? LVT_ACTIVE_LOW : 0));
+	reg_write(lint ? APIC_LVT_LINT1 : APIC_LVT_LINT0,
+		  LVT_NMI | (active_low ? LVT_ACTIVE_LOW : 0));
 }
 
 void apic_lead(u32 lvt, u8 vector)
@@ -249,7 +270,8 @@ void apic_timer_arm(u64 deadline)
 	delta = deadline > now ? deadline - now : 0;
 	longest = 0xffffffffull * apic_tsc_khz / count_rate_khz;
 	delta = MIN(delta, MIN(longest, ~0ull / count_rate_khz - 1));
-	reg_write(APIC_TIMER_INITIAL, (u32)MIN(delta * count_rate_khz / apic_tsc_khz + 1, 0xffffffffull));
+	reg_write(APIC_TIMER_INITIAL,
+		  (u32)MIN(delta * count_rate_khz / apic_tsc_khz + 1, 0xffffffffull));
 }
 
 void apic_timer_stop(void)

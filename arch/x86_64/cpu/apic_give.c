@@ -17,8 +17,16 @@
 
 /* x2APIC MSRs (table 11-6). */
 enum {
-	X2_ID = 0x802, X2_TPR = 0x808, X2_EOI = 0x80b, X2_SVR = 0x80f, X2_ISR = 0x810, X2_IRR = 0x820,
-	X2_LVT_TIMER = 0x832, X2_LVT_LINT0 = 0x835, X2_TIMER_INITIAL = 0x838, X2_TIMER_DIVIDE = 0x83e,
+	X2_ID = 0x802,
+	X2_TPR = 0x808,
+	X2_EOI = 0x80b,
+	X2_SVR = 0x80f,
+	X2_ISR = 0x810,
+	X2_IRR = 0x820,
+	X2_LVT_TIMER = 0x832,
+	X2_LVT_LINT0 = 0x835,
+	X2_TIMER_INITIAL = 0x838,
+	X2_TIMER_DIVIDE = 0x83e,
 };
 #define SVR_RESET 0xffu
 #define SVR_ENABLE BIT(8)
@@ -81,8 +89,9 @@ static void tell_left(void)
 	static bool told;
 
 	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
-		upcall_log("APIC %u: interrupts are left in it, pending or in service: somebody goes on sending",
-			   (u32)rdmsr(X2_ID));
+		upcall_log(
+			"APIC %u: interrupts are left in it, pending or in service: somebody goes on sending",
+			(u32)rdmsr(X2_ID));
 }
 
 /*
@@ -102,14 +111,17 @@ static void drain(void)
 	memcpy(gates, (const void *)apic_idt.base, sizeof(gates));
 	for (unsigned v = 0; v < GATES; v++)
 		if (v != VEC_NMI)
-			lead(&gates[v], v == VEC_MC ? drop_18 : v == VEC_SX ? apic_drop_30 : apic_drop);
+			lead(&gates[v], v == VEC_MC   ? drop_18
+					: v == VEC_SX ? apic_drop_30
+						      : apic_drop);
 	gates[VEC_NMI].ist = 0; /* TCG delivers even a vector 2: an NMI may meet that one */
 	wrmsr(X2_TPR, 0);
 	wrmsr(X2_SVR, SVR_ENABLE | SVR_SPURIOUS);
 	for (unsigned i = 0; i < ROUNDS && (is_busy(X2_ISR) || is_busy(X2_IRR)); i++) {
 		for (unsigned k = 0; k < GATES && is_busy(X2_ISR); k++)
 			wrmsr(X2_EOI, 0);
-		asm volatile("lidt %0; sti; nop; cli; lidt %1" : : "m"(own), "m"(apic_idt) : "memory");
+		asm volatile("lidt %0; sti; nop; cli; lidt %1" : : "m"(own),
+								   "m"(apic_idt) : "memory");
 	}
 	if (is_busy(X2_ISR) || is_busy(X2_IRR))
 		tell_left();

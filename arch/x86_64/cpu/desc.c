@@ -29,8 +29,8 @@ void desc_load(struct cpu_desc *desc, u64 gs)
 	desc->gdt[0] = 0;
 	desc->gdt[SEL_CODE / 8] = DESC_CODE64;
 	desc->gdt[SEL_DATA / 8] = DESC_DATA;
-	desc->gdt[SEL_TSS / 8] = DESC_TSS_AVAILABLE | (sizeof(struct tss) - 1) | (base & 0xffffff) << 16 |
-				 (base >> 24 & 0xff) << 56;
+	desc->gdt[SEL_TSS / 8] = DESC_TSS_AVAILABLE | (sizeof(struct tss) - 1) |
+				 (base & 0xffffff) << 16 | (base >> 24 & 0xff) << 56;
 	desc->gdt[SEL_TSS / 8 + 1] = base >> 32;
 	desc->tss.iomap_base = sizeof(struct tss);
 	desc->gs = gs;
@@ -40,7 +40,8 @@ void desc_load(struct cpu_desc *desc, u64 gs)
 	asm volatile("mov %0, %%ds; mov %0, %%es; mov %0, %%ss" : : "r"(SEL_DATA) : "memory");
 	asm volatile("mov %0, %%fs; mov %0, %%gs" : : "r"(0) : "memory");
 	wrmsr(MSR_GS_BASE, gs);
-	asm volatile("pushq %0; leaq 1f(%%rip), %%rax; pushq %%rax; lretq; 1:" : : "i"(SEL_CODE) : "rax", "memory");
+	asm volatile("pushq %0; leaq 1f(%%rip), %%rax; pushq %%rax; lretq; 1:" : : "i"(SEL_CODE)
+		     : "rax", "memory");
 }
 
 void desc_set_ist(struct cpu_desc *desc, enum ist slot, u64 top)
@@ -58,7 +59,7 @@ u64 desc_gdt_base(void)
 
 static struct cpu_desc *own(void)
 {
-	return container_of((u64 (*)[6])desc_gdt_base(), struct cpu_desc, gdt);
+	return container_of((u64(*)[6])desc_gdt_base(), struct cpu_desc, gdt);
 }
 
 u64 desc_take_gs(void)

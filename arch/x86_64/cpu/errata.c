@@ -81,7 +81,8 @@ static void set_amd(const struct cpu_features *f)
 		cpuid(0x80000008, 0, &r);
 	has = r.ebx & AMD_STIBP ? WITH : WITHOUT;
 	for (unsigned i = 0; i < ARRAY_SIZE(set_bits); i++)
-		if (f->family == set_bits[i].family && f->model >= set_bits[i].first && f->model <= set_bits[i].last &&
+		if (f->family == set_bits[i].family && f->model >= set_bits[i].first &&
+		    f->model <= set_bits[i].last &&
 		    (set_bits[i].stibp == ANY || set_bits[i].stibp == has))
 			set(set_bits[i].msr, set_bits[i].bit);
 }
@@ -90,8 +91,8 @@ static void set_amd(const struct cpu_features *f)
 static u32 deadline_needs(const struct cpu_features *f)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(deadlines); i++)
-		if (f->family == 6 && f->model == deadlines[i].model && f->stepping >= deadlines[i].first &&
-		    f->stepping <= deadlines[i].last)
+		if (f->family == 6 && f->model == deadlines[i].model &&
+		    f->stepping >= deadlines[i].first && f->stepping <= deadlines[i].last)
 			return deadlines[i].good;
 	return 0;
 }
@@ -107,7 +108,8 @@ void errata_init(void)
 	struct cpu_features *f = &cpu_features;
 	u32 needs, has;
 
-	if (!IS_ENABLED(CONFIG_MITIGATIONS) || f->hypervisor || f->vendor != CPU_INTEL || !f->tsc_deadline)
+	if (!IS_ENABLED(CONFIG_MITIGATIONS) || f->hypervisor || f->vendor != CPU_INTEL ||
+	    !f->tsc_deadline)
 		return;
 	needs = deadline_needs(f);
 	has = needs ? microcode_revision(CPU_INTEL) : 0;
@@ -115,7 +117,9 @@ void errata_init(void)
 	if (!has || has >= needs)
 		return;
 	f->tsc_deadline = false;
-	upcall_log("CPU: the TSC deadline timer is not used: an erratum, which microcode %#x has and %#x has not", has, needs);
+	upcall_log(
+		"CPU: the TSC deadline timer is not used: an erratum, which microcode %#x has and %#x has not",
+		has, needs);
 }
 
 void errata_mask_cpuid(u32 leaf, struct cpuid_regs *r)

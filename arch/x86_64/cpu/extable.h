@@ -15,10 +15,10 @@ struct ex_entry {
 };
 
 /* In an asm statement: the instruction at label `insn` goes on at label `fixup` ("%l[name]" in asm goto). */
-#define EX_TABLE(insn, fixup)                 \
-	".pushsection .ex_table, \"a\"\n\t"   \
-	".balign 8\n\t"                       \
-	".quad " insn ", " fixup "\n\t"       \
+#define EX_TABLE(insn, fixup) \
+	".pushsection .ex_table, \"a\"\n\t" \
+	".balign 8\n\t" \
+	".quad " insn ", " fixup "\n\t" \
 	".popsection\n\t"
 
 /* The fixup address for a fault at rip, or 0. */

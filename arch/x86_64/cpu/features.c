@@ -126,7 +126,8 @@ void features_setup_cpu(void)
 		cr4 |= CR4_SMAP;
 	if (f->umip)
 		cr4 |= CR4_UMIP;
-	write_cr0((read_cr0() & ~(CR0_EM | CR0_TS | CR0_AM | CR0_NW | CR0_CD)) | CR0_MP | CR0_NE | CR0_WP);
+	write_cr0((read_cr0() & ~(CR0_EM | CR0_TS | CR0_AM | CR0_NW | CR0_CD)) | CR0_MP | CR0_NE |
+		  CR0_WP);
 	write_cr4(cr4);
 	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_NXE);
 	wrmsr(MSR_PAT, PAT_HOST);

@@ -43,7 +43,7 @@ struct cpu_features {
 	u32 family;
 	u32 model;
 	u32 stepping;
-	char brand[49];         /* "" when the CPU does not say */
+	char brand[49]; /* "" when the CPU does not say */
 	/* highest leaves */
 	u32 max_basic;
 	u32 max_ext;
@@ -59,11 +59,11 @@ struct cpu_features {
 	bool tsc_deadline;
 	bool tsc_adjust;
 	bool invariant_tsc;
-	bool arat;              /* the APIC timer runs in deep C-states */
+	bool arat; /* the APIC timer runs in deep C-states */
 	bool mwait;
-	u32 mwait_hint;         /* EAX of the deepest C-state that CPUID 5 enumerates */
-	bool hypervisor;        /* CPUID.1:ECX[31]: we are a guest ourselves */
-	bool tcg;               /* ... of QEMU's TCG */
+	u32 mwait_hint; /* EAX of the deepest C-state that CPUID 5 enumerates */
+	bool hypervisor; /* CPUID.1:ECX[31]: we are a guest ourselves */
+	bool tcg; /* ... of QEMU's TCG */
 };
 
 /* Filled in by features_init() and errata_init(), constant afterwards. */

@@ -19,7 +19,8 @@ static inline void wrmsr(u32 msr, u64 value)
 
 static inline void cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *r)
 {
-	asm volatile("cpuid" : "=a"(r->eax), "=b"(r->ebx), "=c"(r->ecx), "=d"(r->edx) : "0"(leaf), "2"(subleaf));
+	asm volatile("cpuid" : "=a"(r->eax), "=b"(r->ebx), "=c"(r->ecx),
+			       "=d"(r->edx) : "0"(leaf), "2"(subleaf));
 }
 
 static inline u64 rdtsc(void)
@@ -37,15 +38,15 @@ static inline u64 rdtsc_ordered(void)
 	return (u64)hi << 32 | lo;
 }
 
-#define MARGAY_CR(n)                                                \
-	static inline u64 read_cr##n(void)                          \
-	{                                                           \
-		u64 v;                                              \
-		asm volatile("mov %%cr" #n ", %0" : "=r"(v));       \
-		return v;                                           \
-	}                                                           \
-	static inline void write_cr##n(u64 v)                       \
-	{                                                           \
+#define MARGAY_CR(n) \
+	static inline u64 read_cr##n(void) \
+	{ \
+		u64 v; \
+		asm volatile("mov %%cr" #n ", %0" : "=r"(v)); \
+		return v; \
+	} \
+	static inline void write_cr##n(u64 v) \
+	{ \
 		asm volatile("mov %0, %%cr" #n : : "r"(v) : "memory"); \
 	}
 MARGAY_CR(0)

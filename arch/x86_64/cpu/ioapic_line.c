@@ -9,7 +9,8 @@
 
 int ioapic_route_level(u32 gsi, u32 apic_id, u8 vector, bool active_low)
 {
-	return ioapic_route(gsi, apic_id, RTE_MASKED | RTE_LEVEL | vector | (active_low ? RTE_ACTIVE_LOW : 0));
+	return ioapic_route(gsi, apic_id,
+			    RTE_MASKED | RTE_LEVEL | vector | (active_low ? RTE_ACTIVE_LOW : 0));
 }
 
 bool ioapic_in_service(u32 gsi, bool end)

@@ -30,7 +30,9 @@ static enum mce_verdict judge_ser(u64 status, bool taken, u64 mcg_status)
 		return MCE_FATAL;
 	if (!(status & MCI_STATUS_OVER))
 		return MCE_USED;
-	return CODE(status) == CODE_DATA_LOAD || CODE(status) == CODE_INSTRUCTION_FETCH ? MCE_USED_BY_CORE : MCE_FATAL;
+	return CODE(status) == CODE_DATA_LOAD || CODE(status) == CODE_INSTRUCTION_FETCH
+		       ? MCE_USED_BY_CORE
+		       : MCE_FATAL;
 }
 
 enum mce_verdict mce_judge(const struct mce_kind *kind, u64 status, bool taken, u64 mcg_status)
@@ -46,7 +48,8 @@ enum mce_verdict mce_judge(const struct mce_kind *kind, u64 status, bool taken, 
 	if (!taken)
 		return MCE_NONE;
 	/* APM vol. 2, 9.3.2.2: recoverable where poison is used, or nothing of its kind was lost. */
-	return kind->succor && (kind->overflow || !(status & MCI_STATUS_OVER)) ? MCE_USED : MCE_FATAL;
+	return kind->succor && (kind->overflow || !(status & MCI_STATUS_OVER)) ? MCE_USED
+									       : MCE_FATAL;
 }
 
 bool mce_page(const struct mce_kind *kind, u64 status, u64 address, u64 misc, u64 *page)
@@ -54,7 +57,8 @@ bool mce_page(const struct mce_kind *kind, u64 status, u64 address, u64 misc, u6
 	if (!(status & MCI_STATUS_ADDRV))
 		return false;
 	/* Of AMD's banks those that tell of poison have physical addresses. */
-	if (kind->ser && (!(status & MCI_STATUS_MISCV) || MISC_MODE(misc) != MISC_PHYSICAL || MISC_LSB(misc) > PAGE_SHIFT))
+	if (kind->ser && (!(status & MCI_STATUS_MISCV) || MISC_MODE(misc) != MISC_PHYSICAL ||
+			  MISC_LSB(misc) > PAGE_SHIFT))
 		return false;
 	*page = address & (BIT(52) - PAGE_SIZE);
 	return true;

@@ -19,7 +19,9 @@
 /* Which of AMD's banks can, is in their MISC. */
 enum mce_way mce_way(const struct mce_kind *kind, u64 cap)
 {
-	return cap & MCG_CAP_CMCI ? MCE_BY_CMCI : kind->smca || kind->succor ? MCE_BY_THRESHOLD : MCE_BY_TIME;
+	return cap & MCG_CAP_CMCI           ? MCE_BY_CMCI
+	       : kind->smca || kind->succor ? MCE_BY_THRESHOLD
+					    : MCE_BY_TIME;
 }
 
 u64 mce_ctl2(u64 ctl2)
@@ -33,5 +35,6 @@ u64 mce_threshold(u64 misc, unsigned *lvt)
 		return 0;
 	*lvt = misc >> MISC_LVT_SHIFT & 0xf;
 	/* It interrupts when it comes to 0xfff. */
-	return (misc & ~(MISC_INTERRUPT | MISC_OVERFLOW | MISC_COUNT)) | MISC_ENABLE | MISC_BY_APIC | 0xffeull << MISC_COUNT_SHIFT;
+	return (misc & ~(MISC_INTERRUPT | MISC_OVERFLOW | MISC_COUNT)) | MISC_ENABLE |
+	       MISC_BY_APIC | 0xffeull << MISC_COUNT_SHIFT;
 }

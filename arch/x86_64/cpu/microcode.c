@@ -36,7 +36,8 @@ bool microcode_newer(const struct microcode_cpu *cpu, u32 a, u32 b)
 	return cpu->vendor == CPU_INTEL ? (s32)a > (s32)b : a > b;
 }
 
-static void take(const struct microcode_cpu *cpu, const u8 *start, size_t size, u32 revision, struct microcode *out)
+static void take(const struct microcode_cpu *cpu, const u8 *start, size_t size, u32 revision,
+		 struct microcode *out)
 {
 	if (!out->start || microcode_newer(cpu, revision, out->revision))
 		*out = (struct microcode){ start, size, revision };
@@ -80,7 +81,8 @@ static const char *intel_more(const u8 *p, size_t size, const struct microcode_c
 	return NULL;
 }
 
-static const char *intel_find(const u8 *p, size_t size, const struct microcode_cpu *cpu, struct microcode *out)
+static const char *intel_find(const u8 *p, size_t size, const struct microcode_cpu *cpu,
+			      struct microcode *out)
 {
 	while (size) {
 		struct intel_header h;
@@ -127,7 +129,8 @@ static u16 amd_number(const u8 *table, size_t size, u32 signature)
 	return number;
 }
 
-static const char *amd_find(const u8 *p, size_t size, const struct microcode_cpu *cpu, struct microcode *out)
+static const char *amd_find(const u8 *p, size_t size, const struct microcode_cpu *cpu,
+			    struct microcode *out)
 {
 	u16 number = 0, patch_number;
 	bool table = false;
@@ -160,7 +163,8 @@ static const char *amd_find(const u8 *p, size_t size, const struct microcode_cpu
 			return "a patch without its header";
 		} else {
 			memcpy(&patch_number, p + AMD_CPU, sizeof(patch_number));
-			if (number && patch_number == number && !get32(p + AMD_CHIPSET) && !get32(p + AMD_CHIPSET + 4))
+			if (number && patch_number == number && !get32(p + AMD_CHIPSET) &&
+			    !get32(p + AMD_CHIPSET + 4))
 				take(cpu, p, length, get32(p + 4), out);
 		}
 		p += length;
@@ -169,7 +173,8 @@ static const char *amd_find(const u8 *p, size_t size, const struct microcode_cpu
 	return NULL;
 }
 
-const char *microcode_find(const u8 *file, size_t size, const struct microcode_cpu *cpu, struct microcode *out)
+const char *microcode_find(const u8 *file, size_t size, const struct microcode_cpu *cpu,
+			   struct microcode *out)
 {
 	bool amd = size >= 4 && get32(file) == AMD_MAGIC;
 	const char *error;

@@ -24,7 +24,8 @@ struct microcode {
 #define MICROCODE_HEADER 48 /* Intel: what the update's address is behind its start */
 
 /* The newest update for this CPU. NULL, or what is wrong with the file: none of it is to be used then. */
-const char *microcode_find(const u8 *file, size_t size, const struct microcode_cpu *cpu, struct microcode *out);
+const char *microcode_find(const u8 *file, size_t size, const struct microcode_cpu *cpu,
+			   struct microcode *out);
 
 /* Is a newer than b? Intel's revisions are signed, of test updates below 0. */
 bool microcode_newer(const struct microcode_cpu *cpu, u32 a, u32 b);

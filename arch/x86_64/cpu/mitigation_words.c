@@ -80,7 +80,8 @@ static const struct {
 	{ B(SPECTRE_V2) | B(RETBLEED), MIT_SPEC_CTRL | MIT_EIBRS, "Enhanced IBRS" },
 	{ B(SPECTRE_V2), MIT_AUTO_IBRS, "Automatic IBRS" },
 	{ B(SPECTRE_V2) | B(RETBLEED) | B(SRSO), MIT_IBPB_EXIT, "IBPB on VMEXIT" },
-	{ B(SPECTRE_V2) | B(RETBLEED), MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_RSB, "IBRS; RSB filling" },
+	{ B(SPECTRE_V2) | B(RETBLEED), MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_RSB,
+	  "IBRS; RSB filling" },
 	{ B(SPECTRE_V2) | B(ITS), MIT_THUNKS | MIT_RSB, "Retpolines; RSB filling" },
 	{ B(BHI), MIT_SPEC_CTRL | MIT_BHI_DIS_S, "BHI_DIS_S" },
 	{ B(BHI), MIT_BHB, "SW loop" },
@@ -97,7 +98,8 @@ static const struct {
 	{ B(SMT_RSB), MIT_RSB, "RSB filling" },
 };
 
-bool mitigation_line(const struct mitigations *m, enum cpu_bug bug, bool off, char *out, size_t size)
+bool mitigation_line(const struct mitigations *m, enum cpu_bug bug, bool off, char *out,
+		     size_t size)
 {
 	const char *how = NULL;
 
@@ -110,11 +112,14 @@ bool mitigation_line(const struct mitigations *m, enum cpu_bug bug, bool off, ch
 			how = ways[i].flags & ~m->done ? "" : ways[i].how;
 	if (how && *how && !(m->open & BIT(bug))) {
 		snprintf(out, size, "%s: Mitigation: %s%s", bug_names[bug], how,
-			 m->smt && SMT_BUGS & BIT(bug) ? "; SMT vulnerable" :
-			 bug == BUG_SMT_RSB ? "; interrupts = direct vulnerable" : "");
+			 m->smt && SMT_BUGS & BIT(bug) ? "; SMT vulnerable"
+			 : bug == BUG_SMT_RSB          ? "; interrupts = direct vulnerable"
+						       : "");
 		return false;
 	}
 	snprintf(out, size, "%s: Vulnerable: %s", bug_names[bug],
-		 m->open & BIT(bug) ? "no microcode" : off ? "mitigate=off" : "not mitigated by this version");
+		 m->open & BIT(bug) ? "no microcode"
+		 : off              ? "mitigate=off"
+				    : "not mitigated by this version");
 	return true;
 }

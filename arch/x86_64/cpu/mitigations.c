@@ -128,9 +128,9 @@ static const struct row {
  * it is, and it or a newer one will do.
  */
 static const u32 good_microcode[] = {
-	0x0830107b, 0x0860010c, 0x08608107, 0x08701033, 0x08a00009, 0x0a0011d7, 0x0a00123b, 0x0a00820d, 0x0a10114c, 0x0a10124c,
-	0x0a108109, 0x0a20102e, 0x0a201211, 0x0a404108, 0x0a500012, 0x0a60120a, 0x0a704108, 0x0a705208, 0x0a708008, 0x0a70c008,
-	0x0aa00216,
+	0x0830107b, 0x0860010c, 0x08608107, 0x08701033, 0x08a00009, 0x0a0011d7, 0x0a00123b,
+	0x0a00820d, 0x0a10114c, 0x0a10124c, 0x0a108109, 0x0a20102e, 0x0a201211, 0x0a404108,
+	0x0a500012, 0x0a60120a, 0x0a704108, 0x0a705208, 0x0a708008, 0x0a70c008, 0x0aa00216,
 };
 
 /* What a CPU says of itself, as far as it matters here. */
@@ -192,8 +192,8 @@ static const struct row *find_row(const struct facts *f)
 	u32 model = cpu_model(f->l1.eax);
 
 	for (const struct row *r = rows; r < rows + ARRAY_SIZE(rows); r++)
-		if (r->vendor == f->vendor && r->family == f->family && model >= r->first && model <= r->last &&
-		    (f->l1.eax & 0xf) <= r->stepping)
+		if (r->vendor == f->vendor && r->family == f->family && model >= r->first &&
+		    model <= r->last && (f->l1.eax & 0xf) <= r->stepping)
 			return r;
 	return f->vendor == CPU_AMD ? &amd : &intel;
 }
@@ -212,7 +212,8 @@ static u32 affected(const struct mitigation_input *in, const struct facts *f, bo
 {
 	const struct row *row = find_row(f);
 	bool guest = f->l1.ecx & BIT(31), intel = f->vendor == CPU_INTEL;
-	u32 has = row->has | B(SPECTRE_V2) | B(MDS) | B(L1TF) | B(ITLB) | B(MMIO) | B(TAA) | B(BHI) | BIT(PBRSB);
+	u32 has = row->has | B(SPECTRE_V2) | B(MDS) | B(L1TF) | B(ITLB) | B(MMIO) | B(TAA) |
+		  B(BHI) | BIT(PBRSB);
 	const struct {
 		u32 bugs;
 		bool not;
@@ -293,7 +294,8 @@ static void decide_intel(const struct facts *f, u32 has, struct mitigations *m)
  */
 static void decide_amd(const struct facts *f, u32 has, struct mitigations *m)
 {
-	bool ibpb = f->e8.ebx & BIT(12), auto_ibrs = f->e21.eax & BIT(8), reduce = has & B(SRSO) && f->e21.eax & BIT(31);
+	bool ibpb = f->e8.ebx & BIT(12), auto_ibrs = f->e21.eax & BIT(8),
+	     reduce = has & B(SRSO) && f->e21.eax & BIT(31);
 	u32 returns = has & (reduce ? B(RETBLEED) : B(RETBLEED) | B(SRSO));
 
 	m->flags |= (auto_ibrs ? MIT_AUTO_IBRS : 0) | (reduce ? MIT_BP_SPEC_REDUCE : 0);
@@ -322,7 +324,8 @@ static void decide_amd(const struct facts *f, u32 has, struct mitigations *m)
 }
 
 /* What stays in buffers and caches. */
-static void decide_data(const struct mitigation_input *in, const struct facts *f, u32 has, struct mitigations *m)
+static void decide_data(const struct mitigation_input *in, const struct facts *f, u32 has,
+			struct mitigations *m)
 {
 	bool md_clear = f->l7.edx & BIT(10), l1d_flush = f->l7.edx & BIT(28);
 	const struct {
@@ -332,7 +335,8 @@ static void decide_data(const struct mitigation_input *in, const struct facts *f
 	} rules[] = {
 		{ B(MDS), MIT_VERW, md_clear },
 		{ B(TAA), MIT_VERW, md_clear && (!(f->caps & MDS_NO) || f->caps & TSX_CTRL) },
-		{ B(MMIO), MIT_VERW_DEVICES, f->caps & FB_CLEAR || (md_clear && l1d_flush && !(f->caps & MDS_NO)) },
+		{ B(MMIO), MIT_VERW_DEVICES,
+		  f->caps & FB_CLEAR || (md_clear && l1d_flush && !(f->caps & MDS_NO)) },
 		{ B(RFDS), MIT_VERW, f->caps & RFDS_CLEAR },
 		{ B(TSA), MIT_VERW, f->e21.eax & BIT(5) || good(in->microcode) }, /* VERW_CLEAR */
 		{ B(L1TF), MIT_L1D_FLUSH, l1d_flush },
@@ -360,7 +364,8 @@ void mitigations_decide(const struct mitigation_input *in, struct mitigations *o
 	struct facts f;
 	u32 has;
 
-	*out = (struct mitigations){ .can = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS | MIT_DIVIDER | MIT_VERW | MIT_SPLIT };
+	*out = (struct mitigations){ .can = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS |
+					    MIT_DIVIDER | MIT_VERW | MIT_SPLIT };
 	read_facts(in, &f, out);
 	has = affected(in, &f, out->smt);
 	out->done = MIT_DONE;

@@ -79,7 +79,8 @@ static void map(u64 va, u64 pa, u64 size, u64 flags)
 			e = entry_of(table, va, level);
 			if (!(*e & PTE_P)) {
 				if (leaf_fits(level, va, pa, size)) {
-					*e = pa | flags | (level > 1 ? PTE_PS | (flags & PTE_PAT) << 5 : 0);
+					*e = pa | flags |
+					     (level > 1 ? PTE_PS | (flags & PTE_PAT) << 5 : 0);
 					break;
 				}
 				*e = upcall_table_page() | PTE_P | PTE_W;

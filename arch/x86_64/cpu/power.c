@@ -5,14 +5,33 @@
 #include <margay/string.h>
 #include "arch/x86_64/cpu/features.h"
 
-enum power_way { POWER_NOTHING, POWER_LEFT, POWER_PLATFORM, POWER_HWP, POWER_RATIO, POWER_CPPC, POWER_P0 };
+enum power_way {
+	POWER_NOTHING,
+	POWER_LEFT,
+	POWER_PLATFORM,
+	POWER_HWP,
+	POWER_RATIO,
+	POWER_CPPC,
+	POWER_P0
+};
 enum power_turbo { TURBO_NONE, TURBO_ON, TURBO_OFF /* by the firmware */ };
 
 enum power_msr {
-	PLATFORM_INFO = 0xce, PERF_CTL = 0x199, MISC_ENABLE = 0x1a0, MISC_PWR_MGMT = 0x1aa, TURBO_RATIO_LIMIT = 0x1ad,
-	ENERGY_PERF_BIAS = 0x1b0, PM_ENABLE = 0x770, HWP_CAPABILITIES = 0x771, HWP_REQUEST = 0x774,
-	HWCR = 0xc0010015, PSTATE_LIMIT = 0xc0010061, PSTATE_CTL = 0xc0010062,
-	CPPC_CAP1 = 0xc00102b0, CPPC_ENABLE = 0xc00102b1, CPPC_REQ = 0xc00102b3,
+	PLATFORM_INFO = 0xce,
+	PERF_CTL = 0x199,
+	MISC_ENABLE = 0x1a0,
+	MISC_PWR_MGMT = 0x1aa,
+	TURBO_RATIO_LIMIT = 0x1ad,
+	ENERGY_PERF_BIAS = 0x1b0,
+	PM_ENABLE = 0x770,
+	HWP_CAPABILITIES = 0x771,
+	HWP_REQUEST = 0x774,
+	HWCR = 0xc0010015,
+	PSTATE_LIMIT = 0xc0010061,
+	PSTATE_CTL = 0xc0010062,
+	CPPC_CAP1 = 0xc00102b0,
+	CPPC_ENABLE = 0xc00102b1,
+	CPPC_REQ = 0xc00102b3,
 };
 
 #define CPUID_1_ECX_EIST BIT(7)
@@ -68,7 +87,8 @@ static void change(struct at *a, u32 msr, u64 mask, u64 bits)
 }
 
 /* From what the CPU guarantees up to what it can, or from higher where that stands there; no wish in between; for speed. */
-static void levels(struct at *a, u32 msr, u64 request, unsigned low, unsigned high, u8 guaranteed, u8 highest, u64 mask)
+static void levels(struct at *a, u32 msr, u64 request, unsigned low, unsigned high, u8 guaranteed,
+		   u8 highest, u64 mask)
 {
 	struct power *p = a->out;
 
@@ -85,7 +105,8 @@ static void set_hwp(struct at *a)
 	a->out->way = POWER_HWP;
 	change(a, PM_ENABLE, BIT(0), BIT(0));
 	if (read(a, HWP_CAPABILITIES, &caps) && read(a, HWP_REQUEST, &request))
-		levels(a, HWP_REQUEST, request, 0, 1, byte_of(caps, 1), byte_of(caps, 0), epp | HWP_WINDOW | HWP_PACKAGE);
+		levels(a, HWP_REQUEST, request, 0, 1, byte_of(caps, 1), byte_of(caps, 0),
+		       epp | HWP_WINDOW | HWP_PACKAGE);
 }
 
 /* A ratio to the bus clock in bits 15:8. Before AVX, Intel's were not encoded so. */
@@ -104,7 +125,8 @@ static void set_ratio(struct at *a, bool avx)
 	if (read(a, PERF_CTL, &ctl))
 		p->highest = MAX(p->highest, byte_of(ctl, 1));
 	p->lowest = p->highest;
-	change(a, PERF_CTL, 0xffff | (a->policy == POWER_TURBO ? PERF_CTL_TURBO_OFF : 0), (u64)p->highest << 8);
+	change(a, PERF_CTL, 0xffff | (a->policy == POWER_TURBO ? PERF_CTL_TURBO_OFF : 0),
+	       (u64)p->highest << 8);
 }
 
 static void intel(struct at *a)
@@ -114,7 +136,8 @@ static void intel(struct at *a)
 	struct cpuid_regs r1, r6;
 
 	a->cpu->cpuid(1, 0, &r1);
-	a->knights = cpu_family(r1.eax) == 6 && (cpu_model(r1.eax) == 0x57 || cpu_model(r1.eax) == 0x85);
+	a->knights =
+		cpu_family(r1.eax) == 6 && (cpu_model(r1.eax) == 0x57 || cpu_model(r1.eax) == 0x85);
 	if (!(a->eax6 & CPUID_6_EAX_HWP) && !(r1.ecx & CPUID_1_ECX_EIST))
 		return;
 	if (!a->cpu->rdmsr(MISC_PWR_MGMT, &out_of_band) && out_of_band & OUT_OF_BAND) {
@@ -159,12 +182,15 @@ static void amd(struct at *a, u32 max_ext)
 	if (r7.edx & CPUID_80000007_EDX_BOOST && read(a, HWCR, &value)) {
 		if (value & HWCR_BOOST_OFF && a->policy == POWER_TURBO)
 			change(a, HWCR, HWCR_BOOST_OFF, 0);
-		p->turbo = value & HWCR_BOOST_OFF && a->policy != POWER_TURBO ? TURBO_OFF : TURBO_ON;
+		p->turbo =
+			value & HWCR_BOOST_OFF && a->policy != POWER_TURBO ? TURBO_OFF : TURBO_ON;
 	}
-	if (r8.ebx & CPUID_80000008_EBX_CPPC && !a->cpu->rdmsr(CPPC_ENABLE, &value) && value & BIT(0)) {
+	if (r8.ebx & CPUID_80000008_EBX_CPPC && !a->cpu->rdmsr(CPPC_ENABLE, &value) &&
+	    value & BIT(0)) {
 		p->way = POWER_CPPC;
 		if (read(a, CPPC_CAP1, &value) && read(a, CPPC_REQ, &request))
-			levels(a, CPPC_REQ, request, 1, 0, byte_of(value, 2), byte_of(value, 3), 0xffull << 24);
+			levels(a, CPPC_REQ, request, 1, 0, byte_of(value, 2), byte_of(value, 3),
+			       0xffull << 24);
 		return;
 	}
 	p->way = POWER_P0;
@@ -196,19 +222,24 @@ void power_set_up(const struct power_cpu *cpu, enum power_policy policy, struct 
 void power_describe(const struct power *p, char *out, size_t size)
 {
 	static const char *const turbo[] = {
-		[TURBO_NONE] = ", no turbo", [TURBO_ON] = ", turbo", [TURBO_OFF] = ", turbo off by the firmware (power=turbo)",
+		[TURBO_NONE] = ", no turbo",
+		[TURBO_ON] = ", turbo",
+		[TURBO_OFF] = ", turbo off by the firmware (power=turbo)",
 	};
 
 	if (p->failed)
 		snprintf(out, size, "MSR %#x cannot be set: use power=firmware", p->failed);
 	else if (p->way == POWER_HWP || p->way == POWER_CPPC)
-		snprintf(out, size, "%s, levels %u to %u%s", p->way == POWER_HWP ? "HWP" : "CPPC", p->lowest, p->highest,
-			 turbo[p->turbo]);
+		snprintf(out, size, "%s, levels %u to %u%s", p->way == POWER_HWP ? "HWP" : "CPPC",
+			 p->lowest, p->highest, turbo[p->turbo]);
 	else if (p->way == POWER_RATIO)
 		snprintf(out, size, "ratio %u%s", p->highest, turbo[p->turbo]);
 	else if (p->way == POWER_P0)
-		snprintf(out, size, p->highest ? "P0%s, but the platform allows P%u" : "P0%s", turbo[p->turbo], p->highest);
+		snprintf(out, size, p->highest ? "P0%s, but the platform allows P%u" : "P0%s",
+			 turbo[p->turbo], p->highest);
 	else
-		snprintf(out, size, "%s", p->way == POWER_LEFT ? "as the firmware has it (power=firmware)" :
-			 p->way == POWER_PLATFORM ? "the platform's own, out of band" : "no P-states that are known");
+		snprintf(out, size, "%s",
+			 p->way == POWER_LEFT       ? "as the firmware has it (power=firmware)"
+			 : p->way == POWER_PLATFORM ? "the platform's own, out of band"
+						    : "no P-states that are known");
 }

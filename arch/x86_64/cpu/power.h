@@ -18,7 +18,7 @@ struct power {
 	/* that the CPU is told: levels (HWP, CPPC), the ratio twice, or P-states that the platform allows */
 	u8 lowest;
 	u8 highest;
-	u32 failed;        /* the register that could not be read or written; 0: none */
+	u32 failed; /* the register that could not be read or written; 0: none */
 };
 
 /* Of the calling CPU. The MSRs': 0, or an error where there is none. */

@@ -72,7 +72,8 @@ static void read_counts(cpuid_fn *cpuid, bool amd, struct rdt_caps *out)
 	out->events = (r.edx & 7) << RDT_HELD;
 	out->unit = r.ebx;
 	/* AMD's are wider, and do not all say so. */
-	out->counter_bits = amd && !(r.eax & 0xff) ? COUNTER_BITS_AMD : COUNTER_BITS + (r.eax & 0xff);
+	out->counter_bits =
+		amd && !(r.eax & 0xff) ? COUNTER_BITS_AMD : COUNTER_BITS + (r.eax & 0xff);
 	out->counter_bits = MIN(out->counter_bits, 62u);
 }
 
@@ -95,7 +96,8 @@ void rdt_read(cpuid_fn *cpuid, struct rdt_caps *out)
 			read_cache(cpuid, 2, out);
 		if (r.ebx & LEAF_BANDWIDTH) {
 			cpuid(LEAF, 3, &r);
-			out->throttle_max = r.ecx & BANDWIDTH_LINEAR ? MIN((r.eax & 0xfff) + 1, 99u) : 0;
+			out->throttle_max =
+				r.ecx & BANDWIDTH_LINEAR ? MIN((r.eax & 0xfff) + 1, 99u) : 0;
 			out->bandwidth_classes = (r.edx & 0xffff) + 1;
 		}
 	}
@@ -125,10 +127,12 @@ u32 rdt_rest(const struct rdt_caps *caps, const struct rdt_share *shares, unsign
 	return rest;
 }
 
-static bool find_class(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count, u32 cache, unsigned *class)
+static bool find_class(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count,
+		       u32 cache, unsigned *class)
 {
-	unsigned classes = MIN(caps->ways ? caps->classes : WAYS_MAX,
-			       caps->throttle_max || caps->limit_bits ? caps->bandwidth_classes : WAYS_MAX);
+	unsigned classes =
+		MIN(caps->ways ? caps->classes : WAYS_MAX,
+		    caps->throttle_max || caps->limit_bits ? caps->bandwidth_classes : WAYS_MAX);
 	u64 used = 1;
 
 	for (unsigned i = 0; i < count; i++)
@@ -138,8 +142,8 @@ static bool find_class(const struct rdt_caps *caps, const struct rdt_share *shar
 	return *class < classes;
 }
 
-bool rdt_find(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count, u32 cache, unsigned ways, u32 *mask,
-	      unsigned *class)
+bool rdt_find(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count,
+	      u32 cache, unsigned ways, u32 *mask, unsigned *class)
 {
 	u32 rest = rdt_rest(caps, shares, count, cache);
 
@@ -151,7 +155,8 @@ bool rdt_find(const struct rdt_caps *caps, const struct rdt_share *shares, unsig
 			u32 want = ways_from(first, ways);
 
 			/* With all of them nobody else could store anything. */
-			if ((rest & want) == want && rest != want && (pass || !(want & caps->devices)))
+			if ((rest & want) == want && rest != want &&
+			    (pass || !(want & caps->devices)))
 				*mask = want;
 		}
 	return !ways || *mask;
@@ -167,7 +172,9 @@ unsigned rdt_throttle(const struct rdt_caps *caps, unsigned percent)
 
 u32 rdt_limit(const struct rdt_caps *caps, unsigned gigabytes)
 {
-	return !caps->limit_bits ? 0 : gigabytes ? gigabytes * RDT_LIMIT_UNITS_PER_GB : 1u << caps->limit_bits;
+	return !caps->limit_bits ? 0
+	       : gigabytes       ? gigabytes * RDT_LIMIT_UNITS_PER_GB
+				 : 1u << caps->limit_bits;
 }
 
 u64 rdt_traffic(const struct rdt_caps *caps, u64 before, u64 now)

@@ -26,9 +26,9 @@ struct rdt_caps {
 	/* CPUs whose APIC IDs are the same above this share that cache, or the L3 cache */
 	unsigned id_shift;
 	/* Counting by the number of who used it (RMID): */
-	unsigned ids;          /* above 0; 0: nothing is counted */
-	u32 events;            /* BIT(enum rdt_event) */
-	u32 unit;              /* bytes that a count is worth */
+	unsigned ids; /* above 0; 0: nothing is counted */
+	u32 events; /* BIT(enum rdt_event) */
+	u32 unit; /* bytes that a count is worth */
 	unsigned counter_bits;
 };
 
@@ -42,23 +42,24 @@ void rdt_read(void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out), stru
 
 /* What somebody has of one cache. */
 struct rdt_share {
-	const void *owner;  /* NULL: nobody */
-	u32 cache;          /* APIC ID >> id_shift */
-	u32 mask;           /* of ways; 0: those that nobody has to himself */
-	unsigned class;     /* from 1 on */
-	u32 bandwidth;      /* the register's value: rdt_throttle(), or rdt_limit() */
-	unsigned cpus;      /* that have not given it back yet */
+	const void *owner; /* NULL: nobody */
+	u32 cache; /* APIC ID >> id_shift */
+	u32 mask; /* of ways; 0: those that nobody has to himself */
+	unsigned class; /* from 1 on */
+	u32 bandwidth; /* the register's value: rdt_throttle(), or rdt_limit() */
+	unsigned cpus; /* that have not given it back yet */
 };
 
 /*
  * Finds a class, and adjoining ways that nobody has (0: none are wanted); one way stays for those without. Devices' ways last.
  * False: there are no such.
  */
-bool rdt_find(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count, u32 cache, unsigned ways, u32 *mask,
-	      unsigned *class);
+bool rdt_find(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count,
+	      u32 cache, unsigned ways, u32 *mask, unsigned *class);
 
 /* The mask of those without ways of their own. */
-u32 rdt_rest(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count, u32 cache);
+u32 rdt_rest(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count,
+	     u32 cache);
 
 /* What to hold back so that at least `percent` of the bandwidth is left, in steps that the CPU has. */
 unsigned rdt_throttle(const struct rdt_caps *caps, unsigned percent);

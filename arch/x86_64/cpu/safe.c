@@ -9,11 +9,8 @@ int host_rdmsr(u32 msr, u64 *value)
 {
 	u32 lo, hi;
 
-	asm goto volatile("1:\trdmsr\n\t" EX_TABLE("1b", "%l[fault]")
-			  : "=a"(lo), "=d"(hi)
-			  : "c"(msr)
-			  :
-			  : fault);
+	asm goto volatile("1:\trdmsr\n\t" EX_TABLE("1b", "%l[fault]") : "=a"(lo), "=d"(hi)
+			  : "c"(msr) : : fault);
 	*value = (u64)hi << 32 | lo;
 	return 0;
 fault:
@@ -43,26 +40,21 @@ fault:
 
 /* By way of RAX, as AMD's processors want it of configuration space (PPR, "MMIO Configuration Coding Requirements"). */
 #define LOAD(mov) \
-	asm goto volatile("1:\t" mov "\n\t" EX_TABLE("1b", "%l[fault]") : "=a"(value) : "r"(reg) : "memory" : fault)
+	asm goto volatile("1:\t" mov "\n\t" EX_TABLE("1b", "%l[fault]") : "=a"(value) : "r"(reg) \
+			  : "memory" : fault)
 #define STORE(mov) \
-	asm goto volatile("1:\t" mov "\n\t" EX_TABLE("1b", "%l[fault]") : : "r"(reg), "a"(value) : "memory" : fault)
+	asm goto volatile("1:\t" mov "\n\t" EX_TABLE("1b", "%l[fault]") : : "r"(reg), "a"(value) \
+			  : "memory" : fault)
 
 u64 host_mmio_read(const volatile void *reg, unsigned size)
 {
 	u64 value;
 
 	switch (size) {
-	case 1:
-		LOAD("movzbl (%1), %k0");
-		break;
-	case 2:
-		LOAD("movzwl (%1), %k0");
-		break;
-	case 4:
-		LOAD("movl (%1), %k0");
-		break;
-	default:
-		LOAD("movq (%1), %0");
+	case 1: LOAD("movzbl (%1), %k0"); break;
+	case 2: LOAD("movzwl (%1), %k0"); break;
+	case 4: LOAD("movl (%1), %k0"); break;
+	default: LOAD("movq (%1), %0");
 	}
 	return value;
 fault:
@@ -73,17 +65,10 @@ fault:
 void host_mmio_write(volatile void *reg, unsigned size, u64 value)
 {
 	switch (size) {
-	case 1:
-		STORE("movb %b1, (%0)");
-		break;
-	case 2:
-		STORE("movw %w1, (%0)");
-		break;
-	case 4:
-		STORE("movl %k1, (%0)");
-		break;
-	default:
-		STORE("movq %1, (%0)");
+	case 1: STORE("movb %b1, (%0)"); break;
+	case 2: STORE("movw %w1, (%0)"); break;
+	case 4: STORE("movl %k1, (%0)"); break;
+	default: STORE("movq %1, (%0)");
 	}
 	return;
 fault:

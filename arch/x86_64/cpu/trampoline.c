@@ -22,7 +22,7 @@ static void set_word(const u8 *symbol, u64 value)
 /* The kernel's half of the address space, and the page at its physical address, executable and not writable. */
 static void build_tables(u64 page, u64 pa)
 {
-	u64 (*table)[TABLE_ENTRIES] = phys_to_virt(pa);
+	u64(*table)[TABLE_ENTRIES] = phys_to_virt(pa);
 	const u64 *kernel = phys_to_virt(kernel_cr3 & PTE_ADDR);
 
 	memset(table, 0, TRAMPOLINE_TABLES * PAGE_SIZE);

@@ -83,8 +83,11 @@ void trap_init(void)
 		u64 entry = stub(v);
 
 		idt[v] = (struct idt_gate){
-			.offset_low = (u16)entry, .selector = SEL_CODE, .attr = GATE_INTERRUPT,
-			.offset_mid = (u16)(entry >> 16), .offset_high = (u32)(entry >> 32),
+			.offset_low = (u16)entry,
+			.selector = SEL_CODE,
+			.attr = GATE_INTERRUPT,
+			.offset_mid = (u16)(entry >> 16),
+			.offset_high = (u32)(entry >> 32),
 		};
 	}
 }
@@ -150,13 +153,9 @@ static bool machine_check(struct trap_frame *frame)
 
 	desc_give_gs(gs);
 	switch (outcome) {
-	case MC_STOPS:
-		return false;
-	case MC_ACCESS_FAILS:
-		frame->rip = resume;
-		break;
-	case MC_GOES_ON:
-		break;
+	case MC_STOPS: return false;
+	case MC_ACCESS_FAILS: frame->rip = resume; break;
+	case MC_GOES_ON: break;
 	}
 	return true;
 }
@@ -167,8 +166,10 @@ static void unexpected_interrupt(unsigned vector)
 	static bool said[NR_VECTORS];
 
 	if (!__atomic_exchange_n(&said[vector], true, __ATOMIC_RELAXED))
-		upcall_log(IS_ENABLED(CONFIG_PASSTHROUGH) ? "unexpected interrupt at vector %#x" :
-			   "unexpected interrupt at vector %#x (0xf1: 0x30 to 0xef)", vector);
+		upcall_log(IS_ENABLED(CONFIG_PASSTHROUGH)
+				   ? "unexpected interrupt at vector %#x"
+				   : "unexpected interrupt at vector %#x (0xf1: 0x30 to 0xef)",
+			   vector);
 }
 
 static void interrupt(unsigned vector)
@@ -203,8 +204,7 @@ void trap_dispatch(struct trap_frame *frame)
 		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && machine_check(frame))
 			return;
 		break;
-	case VEC_DF:
-		break;
+	case VEC_DF: break;
 	case VEC_SX:
 		/* An INIT that a guest has sent by its own ICR (APM vol. 2, 15.28). A kick meanwhile has not seen whom it woke. */
 		if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && frame->error == SX_INIT) {
@@ -221,5 +221,6 @@ void trap_dispatch(struct trap_frame *frame)
 	}
 	desc_take_gs();
 	desc_take_tr();
-	upcall_trap(frame, IS_ENABLED(CONFIG_DUMPS) && names[frame->vector] ? names[frame->vector] : "exception");
+	upcall_trap(frame, IS_ENABLED(CONFIG_DUMPS) && names[frame->vector] ? names[frame->vector]
+									    : "exception");
 }

@@ -28,8 +28,8 @@ void tsc_read_moment(const struct tsc_reference *ref, struct tsc_moment *moment)
 	}
 }
 
-bool tsc_measure(const struct tsc_reference *ref, const struct tsc_moment *first, u64 coarse_hz, u64 want_ppb,
-		 unsigned at_most_ms, struct tsc_rate *out)
+bool tsc_measure(const struct tsc_reference *ref, const struct tsc_moment *first, u64 coarse_hz,
+		 u64 want_ppb, unsigned at_most_ms, struct tsc_rate *out)
 {
 	u64 shown = first->sample[0].ref, ticks = 0, at_most = ref->mhz / 1000000 * at_most_ms;
 	unsigned stuck = 0;

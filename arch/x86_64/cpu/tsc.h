@@ -51,8 +51,8 @@ u64 tsc_hz_from_cpuid(u32 eax, u32 ebx, u32 ecx);
  * the moments are too close to tell anything, or when no rate fits all
  * samples: one of the two clocks is not steady.
  */
-bool tsc_rate_estimate(const struct tsc_moment *first, const struct tsc_moment *last, const struct tsc_reference *ref,
-		       u64 coarse_hz, struct tsc_rate *out);
+bool tsc_rate_estimate(const struct tsc_moment *first, const struct tsc_moment *last,
+		       const struct tsc_reference *ref, u64 coarse_hz, struct tsc_rate *out);
 
 /* Pure. By how many ppb the rate hz is above the true one, as measured; saturates at +-10^9. */
 s64 tsc_rate_error_ppb(u64 hz, const struct tsc_rate *measured);
@@ -78,7 +78,7 @@ void tsc_read_moment(const struct tsc_reference *ref, struct tsc_moment *moment)
  * want_ppb, but for no longer than at_most_ms. False when the reference stands
  * still or is not steady.
  */
-bool tsc_measure(const struct tsc_reference *ref, const struct tsc_moment *first, u64 coarse_hz, u64 want_ppb,
-		 unsigned at_most_ms, struct tsc_rate *out);
+bool tsc_measure(const struct tsc_reference *ref, const struct tsc_moment *first, u64 coarse_hz,
+		 u64 want_ppb, unsigned at_most_ms, struct tsc_rate *out);
 
 #endif

@@ -28,7 +28,8 @@ u64 tsc_hz_from_cpuid(u32 eax, u32 ebx, u32 ecx)
 }
 
 /* Ticks of the reference between two samples: what the counter shows, and the wraps that the TSC tells of. */
-static u64 ref_ticks(const struct tsc_sample *a, const struct tsc_sample *b, const struct tsc_reference *ref, u64 coarse_hz)
+static u64 ref_ticks(const struct tsc_sample *a, const struct tsc_sample *b,
+		     const struct tsc_reference *ref, u64 coarse_hz)
 {
 	u64 shown = (b->ref - a->ref) & ref->mask, period = ref->mask + 1, expected;
 
@@ -38,13 +39,14 @@ static u64 ref_ticks(const struct tsc_sample *a, const struct tsc_sample *b, con
 	return expected > shown ? shown + (expected - shown + period / 2) / period * period : shown;
 }
 
-bool tsc_rate_estimate(const struct tsc_moment *first, const struct tsc_moment *last, const struct tsc_reference *ref,
-		       u64 coarse_hz, struct tsc_rate *out)
+bool tsc_rate_estimate(const struct tsc_moment *first, const struct tsc_moment *last,
+		       const struct tsc_reference *ref, u64 coarse_hz, struct tsc_rate *out)
 {
 	u64 low = 0, high = ~0ull; /* millihertz */
 
 	for (unsigned i = 0; i < TSC_SAMPLES * TSC_SAMPLES; i++) {
-		const struct tsc_sample *a = &first->sample[i / TSC_SAMPLES], *b = &last->sample[i % TSC_SAMPLES];
+		const struct tsc_sample *a = &first->sample[i / TSC_SAMPLES],
+					*b = &last->sample[i % TSC_SAMPLES];
 		u64 ticks = ref_ticks(a, b, ref, coarse_hz);
 
 		/* A counter that shows n more has counted for more than n - 1 and less than n + 1 of its periods. */

@@ -86,7 +86,8 @@ static bool drop_device(struct iommu_unit *u, u16 bdf)
 /* The page behind the ring's status is a page table without a mapping. Erratum 63: system management writes pass with W only. */
 static u64 blocked(const struct iommu_unit *u, const u64 *d)
 {
-	return AMDVI_DTE(host_virt_to_hpa(u->queue).v + 2 * PAGE_SIZE) | (AMDVI_DTE_SYSMGT_OF(d[1]) == 1 ? AMDVI_W : 0);
+	return AMDVI_DTE(host_virt_to_hpa(u->queue).v + 2 * PAGE_SIZE) |
+	       (AMDVI_DTE_SYSMGT_OF(d[1]) == 1 ? AMDVI_W : 0);
 }
 
 static void amdvi_allow(struct iommu_unit *u, u16 first, u16 last, u8 settings)
@@ -126,14 +127,17 @@ static int amdvi_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 
 static u64 *interrupts(const u64 *d)
 {
-	return d[2] & AMDVI_DTE_INTERRUPT_ROOT ? host_hpa_to_virt(hpa(d[2] & AMDVI_DTE_INTERRUPT_ROOT)) : NULL;
+	return d[2] & AMDVI_DTE_INTERRUPT_ROOT
+		       ? host_hpa_to_virt(hpa(d[2] & AMDVI_DTE_INTERRUPT_ROOT))
+		       : NULL;
 }
 
 static const char *amdvi_remap(struct iommu_unit *u, unsigned count, bool wide)
 {
 	u->wide = wide;
 	for (unsigned id = 0; id < AMDVI_IDS; id++)
-		put(&device(u, (u16)id)[2], (device(u, (u16)id)[2] & AMDVI_DTE_PASS) | (count ? AMDVI_DTE_INTERRUPTS : 0));
+		put(&device(u, (u16)id)[2],
+		    (device(u, (u16)id)[2] & AMDVI_DTE_PASS) | (count ? AMDVI_DTE_INTERRUPTS : 0));
 	queue(u, AMDVI_DROP_ALL, 0);
 	return work(u) ? NULL : no_answer;
 }
@@ -157,8 +161,9 @@ static int amdvi_take(struct iommu_unit *u, u16 source, unsigned count, u32 how)
 		t = host_pages_alloc(u->entries * 16 / PAGE_SIZE, -1);
 		if (!t)
 			return -ENOMEM;
-		put(&d[2], (d[2] & AMDVI_DTE_PASS) | AMDVI_DTE_INTERRUPTS | AMDVI_DTE_ENTRIES(u->entries) | AMDVI_DTE_REMAP |
-		    host_virt_to_hpa(t).v);
+		put(&d[2], (d[2] & AMDVI_DTE_PASS) | AMDVI_DTE_INTERRUPTS |
+				   AMDVI_DTE_ENTRIES(u->entries) | AMDVI_DTE_REMAP |
+				   host_virt_to_hpa(t).v);
 		drop_device(u, source);
 	}
 	for (; n < end; n += step)
@@ -242,7 +247,8 @@ static bool acknowledge(struct iommu_unit *u)
 
 static bool amdvi_fault(struct iommu_unit *u, struct iommu_fault *out)
 {
-	u64 head = read64(u, AMDVI_EVENT_HEAD) & AMDVI_RING_MASK, start = host_tsc(), *e = &u->events[head / 8], event[2];
+	u64 head = read64(u, AMDVI_EVENT_HEAD) & AMDVI_RING_MASK, start = host_tsc(),
+	    *e = &u->events[head / 8], event[2];
 
 	/* Asked at each NMI of the boot CPU: two registers then, and the status. */
 	if (!more(u, head) && (!acknowledge(u) || !more(u, head)))
@@ -289,7 +295,9 @@ static const char *judge(const struct iommu_unit *u)
 /* All requester IDs are blocked. The device table is the end of memory: guests want the beginning. */
 static bool make_tables(struct iommu_unit *u)
 {
-	struct host_extent_request want = { .size = AMDVI_TABLE_SIZE, .align = AMDVI_TABLE_SIZE, .node = -1 };
+	struct host_extent_request want = { .size = AMDVI_TABLE_SIZE,
+					    .align = AMDVI_TABLE_SIZE,
+					    .node = -1 };
 	struct host_extent table;
 
 	for (unsigned i = 0; host_mem_piece(i, &table); i++)
@@ -333,7 +341,9 @@ static const char *amdvi_start(struct iommu_unit *u)
 static void arm(const struct iommu_unit *u, u32 address, u32 data)
 {
 	struct pci_cap cap[CAPS];
-	unsigned count = u->function < 0 || !address ? 0 : MIN(host_pci_caps((unsigned)u->function, cap, CAPS), CAPS);
+	unsigned count = u->function < 0 || !address
+				 ? 0
+				 : MIN(host_pci_caps((unsigned)u->function, cap, CAPS), CAPS);
 
 	for (unsigned i = 0; i < count; i++) {
 		unsigned f = (unsigned)u->function;
@@ -346,15 +356,18 @@ static void arm(const struct iommu_unit *u, u32 address, u32 data)
 		if (control & PCI_MSI_64)
 			host_pci_write(f, cap[i].offset + PCI_MSI_ADDRESS + 4, 4, 0);
 		host_pci_write(f, cap[i].offset + PCI_MSI_DATA(control), 2, data);
-		host_pci_write(f, cap[i].offset + PCI_MSI_CONTROL, 2, (control & ~(u32)PCI_MSI_COUNT) | PCI_MSI_ENABLE);
+		host_pci_write(f, cap[i].offset + PCI_MSI_CONTROL, 2,
+			       (control & ~(u32)PCI_MSI_COUNT) | PCI_MSI_ENABLE);
 	}
 }
 
 static const char *amdvi_enable(struct iommu_unit *u, u32 address, u32 data)
 {
-	u64 control = AMDVI_LINKS(u->hints) | AMDVI_COHERENT | AMDVI_ENABLE | AMDVI_COMMANDS_ON | AMDVI_EVENT_LOG;
+	u64 control = AMDVI_LINKS(u->hints) | AMDVI_COHERENT | AMDVI_ENABLE | AMDVI_COMMANDS_ON |
+		      AMDVI_EVENT_LOG;
 
-	control |= (u->remaps ? AMDVI_GA : 0) | (u->remaps_wide && host_is_x2apic() ? AMDVI_XT : 0) |
+	control |= (u->remaps ? AMDVI_GA : 0) |
+		   (u->remaps_wide && host_is_x2apic() ? AMDVI_XT : 0) |
 		   (u->entries == AMDVI_INTERRUPTS_2K ? AMDVI_2K : 0);
 	/* For a moment it translates nothing: the kind of its interrupts' entries does not change otherwise. */
 	write64(u, AMDVI_CONTROL, 0);
@@ -383,8 +396,20 @@ static const char *amdvi_enable(struct iommu_unit *u, u32 address, u32 data)
 }
 
 static const struct iommu_ops amdvi_ops = {
-	.name = "AMD-Vi", .ivrs = true, .format = &amdvi_format, .start = amdvi_start, .allow = amdvi_allow, .enable = amdvi_enable,
-	.set = amdvi_set, .flush = amdvi_flush, .remap = amdvi_remap, .take = amdvi_take, .interrupt = amdvi_interrupt,
-	.message = amdvi_message, .input = amdvi_input, .fault = amdvi_fault, .hold = amdvi_hold,
+	.name = "AMD-Vi",
+	.ivrs = true,
+	.format = &amdvi_format,
+	.start = amdvi_start,
+	.allow = amdvi_allow,
+	.enable = amdvi_enable,
+	.set = amdvi_set,
+	.flush = amdvi_flush,
+	.remap = amdvi_remap,
+	.take = amdvi_take,
+	.interrupt = amdvi_interrupt,
+	.message = amdvi_message,
+	.input = amdvi_input,
+	.fault = amdvi_fault,
+	.hold = amdvi_hold,
 };
 IOMMU_BACKEND(amdvi_ops);

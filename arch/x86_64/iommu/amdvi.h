@@ -7,16 +7,25 @@
 
 /* Offsets, 3.4: all are 64 bits wide. */
 enum amdvi_reg {
-	AMDVI_DEVICES = 0x00, AMDVI_COMMANDS = 0x08, AMDVI_EVENTS = 0x10, AMDVI_CONTROL = 0x18, AMDVI_EXCLUSION = 0x20,
-	AMDVI_FEATURES = 0x30, AMDVI_FEATURES_2 = 0x1a0, AMDVI_COMMAND_HEAD = 0x2000, AMDVI_COMMAND_TAIL = 0x2008,
-	AMDVI_EVENT_HEAD = 0x2010, AMDVI_EVENT_TAIL = 0x2018, AMDVI_STATUS = 0x2020,
+	AMDVI_DEVICES = 0x00,
+	AMDVI_COMMANDS = 0x08,
+	AMDVI_EVENTS = 0x10,
+	AMDVI_CONTROL = 0x18,
+	AMDVI_EXCLUSION = 0x20,
+	AMDVI_FEATURES = 0x30,
+	AMDVI_FEATURES_2 = 0x1a0,
+	AMDVI_COMMAND_HEAD = 0x2000,
+	AMDVI_COMMAND_TAIL = 0x2008,
+	AMDVI_EVENT_HEAD = 0x2010,
+	AMDVI_EVENT_TAIL = 0x2018,
+	AMDVI_STATUS = 0x2020,
 };
 #define AMDVI_REGISTERS KIB(16)
 
 /* Extended features, 3.4.2. */
-#define AMDVI_FEATURE_XT BIT(2)         /* interrupts to APIC IDs of 32 bits */
-#define AMDVI_FEATURE_IA BIT(6)         /* one command drops all */
-#define AMDVI_FEATURE_GA BIT(7)         /* interrupt entries of 128 bits */
+#define AMDVI_FEATURE_XT BIT(2) /* interrupts to APIC IDs of 32 bits */
+#define AMDVI_FEATURE_IA BIT(6) /* one command drops all */
+#define AMDVI_FEATURE_GA BIT(7) /* interrupt entries of 128 bits */
 /* 3: no host page tables; else at least four levels */
 #define AMDVI_FEATURE_HATS(f) ((f) >> 10 & 3)
 /* Further ones, 3.4.22: a function's interrupts; 1: 2048. */
@@ -26,17 +35,18 @@ enum amdvi_reg {
 #define AMDVI_ENABLE BIT(0)
 #define AMDVI_EVENT_LOG BIT(2)
 #define AMDVI_EVENT_MESSAGE BIT(3)
-#define AMDVI_COHERENT BIT(10)          /* tables are read through the CPUs' caches */
+#define AMDVI_COHERENT BIT(10) /* tables are read through the CPUs' caches */
 #define AMDVI_COMMANDS_ON BIT(12)
 #define AMDVI_GA BIT(17)
-#define AMDVI_2K BIT(43)               /* the low bit of two */
+#define AMDVI_2K BIT(43) /* the low bit of two */
 #define AMDVI_XT BIT(50)
 /* Whatever has the unit write to memory by itself, or tell of that: events, waits, commands, page requests, guest interrupts. */
 #define AMDVI_RINGS (BIT(2) | BIT(3) | BIT(4) | BIT(12) | BIT(13) | BIT(14) | BIT(28) | BIT(29))
 /* How it is connected, which firmware knows: links, time to wait for an invalidation, snooping. */
 #define AMDVI_CONNECTION (BIT(1) | 7ull << 5 | 15ull << 8)
 /* What links want, as firmware says: the low four of an IVHD's flags, 5.2.2.1, as control bits. */
-#define AMDVI_LINKS(flags) (((flags) & 1ull) << 1 | ((flags) >> 1 & 3ull) << 8 | ((flags) >> 3 & 1ull) << 11)
+#define AMDVI_LINKS(flags) \
+	(((flags) & 1ull) << 1 | ((flags) >> 1 & 3ull) << 8 | ((flags) >> 3 & 1ull) << 11)
 
 /* Status, 3.4.13: those that are written as 1, and what runs. */
 #define AMDVI_EVENTS_LOST BIT(0)
@@ -62,7 +72,7 @@ static_assert(AMDVI_TABLE_SIZE == MIB(2), "the device table");
 /* Its second: the domain; what of the system management range passes (1: all writes); and */
 #define AMDVI_DTE_SYSMGT(settings) ((u64)((settings) >> 4 & 3) << 40)
 #define AMDVI_DTE_SYSMGT_OF(quad) ((quad) >> 40 & 3)
-#define AMDVI_DTE_SILENT BIT(34)        /* page faults are not noted */
+#define AMDVI_DTE_SILENT BIT(34) /* page faults are not noted */
 /* Its third: interrupts. Without a table, or not by it, none but those that pass as they are. */
 #define AMDVI_DTE_INTERRUPTS BIT(0)
 #define AMDVI_DTE_ENTRIES(count) ((u64)__builtin_ctz(count) << 1)
@@ -76,7 +86,7 @@ static_assert(AMDVI_TABLE_SIZE == MIB(2), "the device table");
 #define AMDVI_PRESENT BIT(0)
 #define AMDVI_LEAF BIT(7)
 #define AMDVI_NEXT_LEVEL(n) ((u64)(n) << 9) /* 0: a leaf */
-#define AMDVI_SNOOP BIT(60)             /* whatever the device says of it */
+#define AMDVI_SNOOP BIT(60) /* whatever the device says of it */
 
 /*
  * An interrupt's entry, 2.2.5.2, with AMDVI_GA: two quadwords. A function names 512 by the low bits of its messages' data; with
@@ -98,8 +108,8 @@ static_assert(AMDVI_TABLE_SIZE == MIB(2), "the device table");
 
 /* Events, 2.5: two quadwords; the requester ID is the first's low word, its address the second. */
 #define AMDVI_EVENT(e) ((e) >> 60)
-#define AMDVI_EVENT_COMMAND 5u          /* an illegal command */
-#define AMDVI_EVENT_COMMAND_LOST 6u     /* the ring cannot be read */
+#define AMDVI_EVENT_COMMAND 5u /* an illegal command */
+#define AMDVI_EVENT_COMMAND_LOST 6u /* the ring cannot be read */
 #define AMDVI_EVENT_INTERRUPT BIT(51)
 #define AMDVI_EVENT_WRITE BIT(53)
 

@@ -4,8 +4,8 @@
 
 static u64 amdvi_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype)
 {
-	return hpa | AMDVI_PRESENT | AMDVI_SNOOP | (size == LEAF_4K ? 0 : AMDVI_LEAF) | (prot & STAGE2_R ? AMDVI_R : 0) |
-	       (prot & STAGE2_W ? AMDVI_W : 0);
+	return hpa | AMDVI_PRESENT | AMDVI_SNOOP | (size == LEAF_4K ? 0 : AMDVI_LEAF) |
+	       (prot & STAGE2_R ? AMDVI_R : 0) | (prot & STAGE2_W ? AMDVI_W : 0);
 }
 
 static u64 amdvi_table(u64 hpa, unsigned level)
@@ -29,7 +29,11 @@ static enum memtype amdvi_type(u64)
 }
 
 const struct stage2_format amdvi_format = {
-	.name = "AMD-Vi", .leaf = amdvi_leaf, .table = amdvi_table, .present = amdvi_present, .prot = amdvi_prot,
+	.name = "AMD-Vi",
+	.leaf = amdvi_leaf,
+	.table = amdvi_table,
+	.present = amdvi_present,
+	.prot = amdvi_prot,
 	.type = amdvi_type,
 };
 
@@ -40,7 +44,9 @@ bool amdvi_decode(const u64 e[2], struct iommu_fault *out)
 	bool message = e[1] >> 20 == 0xfee || e[1] >> 32 >= 0xfd;
 
 	*out = (struct iommu_fault){
-		.bdf = (u16)e[0], .write = e[0] & AMDVI_EVENT_WRITE, .reason = (u8)AMDVI_EVENT(e[0]),
+		.bdf = (u16)e[0],
+		.write = e[0] & AMDVI_EVENT_WRITE,
+		.reason = (u8)AMDVI_EVENT(e[0]),
 		.interrupt = e[0] & AMDVI_EVENT_INTERRUPT && message,
 	};
 	out->address = out->interrupt ? e[1] : e[1] & ~(PAGE_SIZE - 1);

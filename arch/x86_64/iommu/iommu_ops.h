@@ -16,24 +16,24 @@
 struct iommu_unit {
 	u64 base;                 /* physical address of its registers */
 	int node;                 /* near its tables shall be; -1: any */
-	const char *broken;       /* why its functions are nobody's, as "it ..."; NULL: it works */
+	const char *broken; /* why its functions are nobody's, as "it ..."; NULL: it works */
 	/* What start() finds out. */
 	enum stage2_leaf max_leaf;
-	unsigned bits;            /* of an address that a device may use */
-	unsigned domains;         /* their numbers are below that */
-	bool coherent;            /* it sees in the CPUs' caches what has been written to tables */
+	unsigned bits; /* of an address that a device may use */
+	unsigned domains; /* their numbers are below that */
+	bool coherent; /* it sees in the CPUs' caches what has been written to tables */
 	/* its leaves can have accesses look into the CPUs' caches, whatever the device says */
 	bool snoops;
 	/* what was mapped is to be flushed, too: it may keep that nothing was there */
 	bool keeps_absent;
-	unsigned entries;         /* of interrupts, that a requester ID has; where take() is */
+	unsigned entries; /* of interrupts, that a requester ID has; where take() is */
 	/* interrupts; with APIC IDs of more than 8 bits, too; it does that now */
 	bool remaps;
 	bool remaps_wide;
 	bool wide;
 	/* as which it is there, for host_pci_read(); negative: none. AMD-Vi's, as the next */
 	int function;
-	u8 hints;                 /* IVHD flags */
+	u8 hints; /* IVHD flags */
 	/* the I/O APIC is below it that sends the host's NMIs: the console's, the alarm's */
 	bool nmis;
 	/* The driver's own. */
@@ -55,8 +55,8 @@ struct iommu_fault {
 	/* an interrupt is no access to memory */
 	bool write;
 	bool interrupt;
-	u64 address;              /* of a page; the number of an interrupt's entry */
-	u8 reason;                /* as the vendor's manual numbers them */
+	u64 address; /* of a page; the number of an interrupt's entry */
+	u8 reason; /* as the vendor's manual numbers them */
 	/* it is the function's so many-th; IOMMU_REPORTS: no more of it will come */
 	unsigned count;
 };

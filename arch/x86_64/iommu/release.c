@@ -47,7 +47,8 @@ static unsigned vtd_release(volatile u8 *regs)
 		off = vtd_clear(regs, VTD_TE) && off;
 	}
 	/* The register is there only where one of the regions is (11.4.8.1). */
-	if (cap & VTD_CAP_PMR && mmio_read32(regs + VTD_PMEN) & (VTD_PMEN_ENABLE | VTD_PMEN_STATUS)) {
+	if (cap & VTD_CAP_PMR &&
+	    mmio_read32(regs + VTD_PMEN) & (VTD_PMEN_ENABLE | VTD_PMEN_STATUS)) {
 		left |= IOMMU_LEFT_PROTECTED;
 		mmio_write32(regs + VTD_PMEN, 0);
 		off = cleared(regs + VTD_PMEN, VTD_PMEN_STATUS) && off;

@@ -18,11 +18,12 @@ enum iommu_left {
 /* One for each vendor, which registers itself (linker section): kernel/iommu/release.c reads the tables. */
 struct iommu_releaser {
 	bool ivrs; /* the firmware's table that names its units is the IVRS, not the DMAR */
-	u64 size;  /* how much of a unit's registers it needs */
+	u64 size; /* how much of a unit's registers it needs */
 	/* What was on (enum iommu_left), and is off now; 0 also where no unit answers. Where no unit is nothing is written. */
 	unsigned (*off)(volatile u8 *regs);
 };
 #define IOMMU_RELEASER(releaser) \
-	static const struct iommu_releaser *const releaser##_entry __used __section("iommu_releasers") = &(releaser)
+	static const struct iommu_releaser *const releaser##_entry __used \
+	__section("iommu_releasers") = &(releaser)
 
 #endif

@@ -94,7 +94,8 @@ static bool work(struct iommu_unit *u)
 	/* Old chipsets: what was written to tables may stand in a buffer (6.8). */
 	if (u->cap & VTD_CAP_RWBF && !command(u, VTD_WBF, true, 0))
 		return false;
-	queue(u, VTD_INV_WAIT | VTD_WAIT_STATUS | VTD_WAIT_FENCE | (u64)++u->waits << 32, host_virt_to_hpa((void *)status).v);
+	queue(u, VTD_INV_WAIT | VTD_WAIT_STATUS | VTD_WAIT_FENCE | (u64)++u->waits << 32,
+	      host_virt_to_hpa((void *)status).v);
 	write64(u, VTD_IQT, u->tail);
 	while (*status != u->waits)
 		if (read32(u, VTD_FSTS) & VTD_FSTS_QUEUE || host_tsc() - start > patience)
@@ -112,8 +113,11 @@ static bool work_or_break(struct iommu_unit *u)
 /* Drops what the unit has of a domain's page tables (0: of all); all that was translated by them has reached memory then. */
 static bool vtd_flush(struct iommu_unit *u, unsigned domain)
 {
-	queue(u, VTD_INV_IOTLB | VTD_INV_DRAIN |
-		 (domain ? VTD_INV_DOMAIN | (u64)domain << VTD_INV_DOMAIN_SHIFT : VTD_INV_GLOBAL), 0);
+	queue(u,
+	      VTD_INV_IOTLB | VTD_INV_DRAIN |
+		      (domain ? VTD_INV_DOMAIN | (u64)domain << VTD_INV_DOMAIN_SHIFT
+			      : VTD_INV_GLOBAL),
+	      0);
 	return work_or_break(u);
 }
 
@@ -175,9 +179,13 @@ static const char *vtd_remap(struct iommu_unit *u, unsigned count, bool wide)
 		return "finds no memory for the table of its interrupts";
 	written(u, u->interrupts, pages * PAGE_SIZE);
 	u->wide = wide;
-	write64(u, VTD_IRTA, host_virt_to_hpa(u->interrupts).v | (wide ? VTD_IRTA_EIME : 0) | (unsigned)(__builtin_ctz(count) - 1));
-	return command(u, VTD_SIRTP, true, VTD_SIRTP) && flush_interrupts(u, 0) && switch_off(u, VTD_CFI) &&
-	       command(u, VTD_IRE, true, VTD_IRE) ? NULL : no_answer;
+	write64(u, VTD_IRTA,
+		host_virt_to_hpa(u->interrupts).v | (wide ? VTD_IRTA_EIME : 0) |
+			(unsigned)(__builtin_ctz(count) - 1));
+	return command(u, VTD_SIRTP, true, VTD_SIRTP) && flush_interrupts(u, 0) &&
+			       switch_off(u, VTD_CFI) && command(u, VTD_IRE, true, VTD_IRE)
+		       ? NULL
+		       : no_answer;
 }
 
 static bool vtd_interrupt(struct iommu_unit *u, unsigned n, u16 source, u32 apic_id, u32 how)
@@ -246,7 +254,9 @@ static bool vtd_fault(struct iommu_unit *u, struct iommu_fault *out)
 		if (!(high & VTD_FRCD_VALID))
 			continue;
 		*out = (struct iommu_fault){
-			.bdf = (u16)high, .write = !(high & VTD_FRCD_READ), .reason = (u8)(high >> 32),
+			.bdf = (u16)high,
+			.write = !(high & VTD_FRCD_READ),
+			.reason = (u8)(high >> 32),
 			.interrupt = (u8)(high >> 32) >= VTD_REASON_INTERRUPT,
 		};
 		out->address = out->interrupt ? low >> 48 : low & ~(PAGE_SIZE - 1);
@@ -327,7 +337,8 @@ static const char *vtd_enable(struct iommu_unit *u, u32 address, u32 data)
 	for (unsigned n = 0; n < VTD_CAP_NFR(u->cap); n++)
 		write32(u, (unsigned)VTD_CAP_FRO(u->cap) + n * 16 + 12, VTD_FRCD_CLEAR);
 	write64(u, VTD_RTADDR, host_virt_to_hpa(u->root).v);
-	if (!command(u, VTD_SRTP, true, VTD_SRTP) || !flush_or_break(u, 0) || !command(u, VTD_TE, true, VTD_TE))
+	if (!command(u, VTD_SRTP, true, VTD_SRTP) || !flush_or_break(u, 0) ||
+	    !command(u, VTD_TE, true, VTD_TE))
 		return no_answer;
 	if (address) {
 		write32(u, VTD_FEDATA, data);
@@ -339,8 +350,18 @@ static const char *vtd_enable(struct iommu_unit *u, u32 address, u32 data)
 }
 
 static const struct iommu_ops vtd_ops = {
-	.name = "VT-d", .format = &vtd_format, .snooped = &vtd_snooped, .start = vtd_start, .enable = vtd_enable, .set = vtd_set,
-	.flush = vtd_flush, .remap = vtd_remap, .interrupt = vtd_interrupt, .message = vtd_message,
-	.input = vtd_input, .fault = vtd_fault, .hold = vtd_hold,
+	.name = "VT-d",
+	.format = &vtd_format,
+	.snooped = &vtd_snooped,
+	.start = vtd_start,
+	.enable = vtd_enable,
+	.set = vtd_set,
+	.flush = vtd_flush,
+	.remap = vtd_remap,
+	.interrupt = vtd_interrupt,
+	.message = vtd_message,
+	.input = vtd_input,
+	.fault = vtd_fault,
+	.hold = vtd_hold,
 };
 IOMMU_BACKEND(vtd_ops);

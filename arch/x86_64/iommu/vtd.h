@@ -7,44 +7,56 @@
 
 /* Offsets, 11.4; 64 bits wide: CAP, ECAP, RTADDR, IQH, IQT, IQA, IRTA. */
 enum vtd_reg {
-	VTD_CAP = 0x08, VTD_ECAP = 0x10, VTD_GCMD = 0x18, VTD_GSTS = 0x1c, VTD_RTADDR = 0x20, VTD_FSTS = 0x34, VTD_FECTL = 0x38,
-	VTD_FEDATA = 0x3c, VTD_FEADDR = 0x40, VTD_FEUADDR = 0x44, VTD_PMEN = 0x64, VTD_IQH = 0x80, VTD_IQT = 0x88, VTD_IQA = 0x90,
+	VTD_CAP = 0x08,
+	VTD_ECAP = 0x10,
+	VTD_GCMD = 0x18,
+	VTD_GSTS = 0x1c,
+	VTD_RTADDR = 0x20,
+	VTD_FSTS = 0x34,
+	VTD_FECTL = 0x38,
+	VTD_FEDATA = 0x3c,
+	VTD_FEADDR = 0x40,
+	VTD_FEUADDR = 0x44,
+	VTD_PMEN = 0x64,
+	VTD_IQH = 0x80,
+	VTD_IQT = 0x88,
+	VTD_IQA = 0x90,
 	VTD_IRTA = 0xb8,
 };
 #define VTD_REGISTERS KIB(32) /* as far as fault records can be */
 
 /* Capabilities, 11.4.2. */
-#define VTD_CAP_ND(cap) ((cap) & 7)             /* 2^(4 + 2n) domains */
-#define VTD_CAP_RWBF BIT(4)                     /* the write buffer must be flushed */
-#define VTD_CAP_PMR (BIT(5) | BIT(6))           /* protected memory regions */
-#define VTD_CAP_CM BIT(7)                       /* caching mode: what is not there is kept, too */
-#define VTD_CAP_SAGAW_4 BIT(10)                 /* tables of 4 levels */
+#define VTD_CAP_ND(cap) ((cap) & 7) /* 2^(4 + 2n) domains */
+#define VTD_CAP_RWBF BIT(4) /* the write buffer must be flushed */
+#define VTD_CAP_PMR (BIT(5) | BIT(6)) /* protected memory regions */
+#define VTD_CAP_CM BIT(7) /* caching mode: what is not there is kept, too */
+#define VTD_CAP_SAGAW_4 BIT(10) /* tables of 4 levels */
 #define VTD_CAP_MGAW(cap) (((cap) >> 16 & 0x3f) + 1)
 #define VTD_CAP_FRO(cap) (((cap) >> 24 & 0x3ff) * 16) /* fault records begin there */
 #define VTD_CAP_2M BIT(34)
 #define VTD_CAP_1G BIT(35)
 #define VTD_CAP_NFR(cap) (((cap) >> 40 & 0xff) + 1)
-#define VTD_CAP_DRAIN (BIT(54) | BIT(55))       /* writes and reads under way are waited for */
-#define VTD_ECAP_C BIT(0)                       /* tables are read through the CPUs' caches */
-#define VTD_ECAP_QI BIT(1)                      /* queued invalidation */
-#define VTD_ECAP_IR BIT(3)                      /* interrupt remapping */
-#define VTD_ECAP_EIM BIT(4)                     /* with APIC IDs of 32 bits */
-#define VTD_ECAP_SC BIT(7)                      /* VTD_SNP is not reserved */
+#define VTD_CAP_DRAIN (BIT(54) | BIT(55)) /* writes and reads under way are waited for */
+#define VTD_ECAP_C BIT(0) /* tables are read through the CPUs' caches */
+#define VTD_ECAP_QI BIT(1) /* queued invalidation */
+#define VTD_ECAP_IR BIT(3) /* interrupt remapping */
+#define VTD_ECAP_EIM BIT(4) /* with APIC IDs of 32 bits */
+#define VTD_ECAP_SC BIT(7) /* VTD_SNP is not reserved */
 
 /* Global command and status, 11.4.4: the same bits. */
-#define VTD_TE 0x80000000u    /* translation */
-#define VTD_SRTP 0x40000000u  /* take the root table */
-#define VTD_EAFL 0x10000000u  /* faults go to a log in memory */
-#define VTD_WBF 0x08000000u   /* flush the write buffer; status: it is under way */
-#define VTD_QIE 0x04000000u   /* queued invalidation */
-#define VTD_IRE 0x02000000u   /* interrupt remapping */
+#define VTD_TE 0x80000000u /* translation */
+#define VTD_SRTP 0x40000000u /* take the root table */
+#define VTD_EAFL 0x10000000u /* faults go to a log in memory */
+#define VTD_WBF 0x08000000u /* flush the write buffer; status: it is under way */
+#define VTD_QIE 0x04000000u /* queued invalidation */
+#define VTD_IRE 0x02000000u /* interrupt remapping */
 #define VTD_SIRTP 0x01000000u /* take its table */
-#define VTD_CFI 0x00800000u   /* messages of the format without remapping pass */
-#define VTD_KEPT 0x96ffffffu  /* status bits that a command must repeat */
+#define VTD_CFI 0x00800000u /* messages of the format without remapping pass */
+#define VTD_KEPT 0x96ffffffu /* status bits that a command must repeat */
 
-#define VTD_FSTS_CLEAR 0x7du  /* written as 1, but for the records' own bit 1, 11.4.7.1 */
-#define VTD_FSTS_FAULT 0x03u  /* a record has one, and no record was left for one */
-#define VTD_FSTS_QUEUE 0x70u  /* invalidation queue: error, completion, timeout */
+#define VTD_FSTS_CLEAR 0x7du /* written as 1, but for the records' own bit 1, 11.4.7.1 */
+#define VTD_FSTS_FAULT 0x03u /* a record has one, and no record was left for one */
+#define VTD_FSTS_QUEUE 0x70u /* invalidation queue: error, completion, timeout */
 #define VTD_FECTL_MASK 0x80000000u
 #define VTD_PMEN_ENABLE 0x80000000u
 #define VTD_PMEN_STATUS 1u
@@ -60,7 +72,7 @@ enum vtd_reg {
 
 /* Root, context and page table entries, 9.1, 9.3, 9.8: two quadwords, but a page table's. */
 #define VTD_PRESENT BIT(0)
-#define VTD_CONTEXT_FPD BIT(1)  /* its faults are not noted */
+#define VTD_CONTEXT_FPD BIT(1) /* its faults are not noted */
 #define VTD_CONTEXT_4_LEVELS 2u /* in the second quadword */
 #define VTD_CONTEXT_COUNT_SHIFT 3 /* ignored by hardware: its faults so far */
 #define VTD_CONTEXT_COUNT 15u
@@ -72,7 +84,8 @@ enum vtd_reg {
 #define VTD_SNP BIT(11)
 
 /* An interrupt's entry, 9.10: two quadwords; the second has who may use it. how: as in an I/O APIC's; wide: VTD_IRTA_EIME. */
-#define VTD_IRTE(how) (VTD_PRESENT | ((how) >> 15 & 1) << 4 | ((how) >> 8 & 7) << 5 | ((how) & 0xff) << 16)
+#define VTD_IRTE(how) \
+	(VTD_PRESENT | ((how) >> 15 & 1) << 4 | ((how) >> 8 & 7) << 5 | ((how) & 0xff) << 16)
 #define VTD_IRTE_ID(id, wide) ((u64)(id) << ((wide) ? 32 : 40))
 #define VTD_IRTE_SOURCE BIT(18) /* all 16 bits of the requester ID below are compared */
 

@@ -7,7 +7,8 @@
 
 static u64 vtd_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype)
 {
-	return hpa | (prot & STAGE2_R ? VTD_R : 0) | (prot & STAGE2_W ? VTD_W : 0) | (size == LEAF_4K ? 0 : VTD_LARGE);
+	return hpa | (prot & STAGE2_R ? VTD_R : 0) | (prot & STAGE2_W ? VTD_W : 0) |
+	       (size == LEAF_4K ? 0 : VTD_LARGE);
 }
 
 static u64 vtd_leaf_snooped(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype type)
@@ -36,9 +37,19 @@ static enum memtype vtd_type(u64)
 }
 
 const struct stage2_format vtd_format = {
-	.name = "VT-d", .leaf = vtd_leaf, .table = vtd_table, .present = vtd_present, .prot = vtd_prot, .type = vtd_type,
+	.name = "VT-d",
+	.leaf = vtd_leaf,
+	.table = vtd_table,
+	.present = vtd_present,
+	.prot = vtd_prot,
+	.type = vtd_type,
 };
 
 const struct stage2_format vtd_snooped = {
-	.name = "VT-d", .leaf = vtd_leaf_snooped, .table = vtd_table, .present = vtd_present, .prot = vtd_prot, .type = vtd_type,
+	.name = "VT-d",
+	.leaf = vtd_leaf_snooped,
+	.table = vtd_table,
+	.present = vtd_present,
+	.prot = vtd_prot,
+	.type = vtd_type,
 };

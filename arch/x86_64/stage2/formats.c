@@ -19,7 +19,8 @@ static u64 ept_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype 
 
 	/* There is no UC-: an EPT's UC gives way to the guest's WC (SDM vol. 3, 29.3.7.2 and table 12-7). */
 	e |= (u64)(type == MEMTYPE_UC_MINUS ? MEMTYPE_UC : type) << EPT_TYPE_SHIFT;
-	e |= (prot & STAGE2_R ? EPT_R : 0) | (prot & STAGE2_W ? EPT_W : 0) | (prot & STAGE2_X ? EPT_X : 0);
+	e |= (prot & STAGE2_R ? EPT_R : 0) | (prot & STAGE2_W ? EPT_W : 0) |
+	     (prot & STAGE2_X ? EPT_X : 0);
 	return size == LEAF_4K ? e : e | EPT_LEAF;
 }
 
@@ -44,7 +45,12 @@ static enum memtype ept_type(u64 e)
 }
 
 const struct stage2_format ept_format = {
-	.name = "EPT", .leaf = ept_leaf, .table = ept_table, .present = ept_present, .prot = ept_prot, .type = ept_type,
+	.name = "EPT",
+	.leaf = ept_leaf,
+	.table = ept_table,
+	.present = ept_present,
+	.prot = ept_prot,
+	.type = ept_type,
 };
 
 /*
@@ -78,16 +84,23 @@ static bool npt_present(u64 e)
 
 static unsigned npt_prot(u64 e)
 {
-	return (e & PTE_P ? STAGE2_R : 0) | (e & PTE_W ? STAGE2_W : 0) | (e & PTE_NX ? 0 : STAGE2_X);
+	return (e & PTE_P ? STAGE2_R : 0) | (e & PTE_W ? STAGE2_W : 0) |
+	       (e & PTE_NX ? 0 : STAGE2_X);
 }
 
 static enum memtype npt_type(u64 e)
 {
-	static const enum memtype power_on_pat[] = { MEMTYPE_WB, MEMTYPE_WT, MEMTYPE_UC_MINUS, MEMTYPE_UC };
+	static const enum memtype power_on_pat[] = { MEMTYPE_WB, MEMTYPE_WT, MEMTYPE_UC_MINUS,
+						     MEMTYPE_UC };
 
 	return power_on_pat[(e & PTE_PCD ? 2 : 0) | (e & PTE_PWT ? 1 : 0)];
 }
 
 const struct stage2_format npt_format = {
-	.name = "NPT", .leaf = npt_leaf, .table = npt_table, .present = npt_present, .prot = npt_prot, .type = npt_type,
+	.name = "NPT",
+	.leaf = npt_leaf,
+	.table = npt_table,
+	.present = npt_present,
+	.prot = npt_prot,
+	.type = npt_type,
 };

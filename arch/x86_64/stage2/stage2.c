@@ -72,7 +72,8 @@ static void set_table(const struct stage2 *s, u64 *e, const u64 *table, unsigned
 	set_entry(s, e, s->fmt->table(s->mem->to_hpa(table), level));
 }
 
-int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem, enum stage2_leaf max_leaf)
+int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem,
+		enum stage2_leaf max_leaf)
 {
 	*s = (struct stage2){ .fmt = fmt, .mem = mem, .max_leaf = max_leaf };
 	s->root = table_alloc(s);
@@ -146,9 +147,13 @@ int stage2_map(struct stage2 *s, u64 gpa, u64 hpa, u64 size, unsigned prot, enum
 		unsigned level = s->max_leaf;
 		int err;
 
-		while (level > LEAF_4K && (!IS_ALIGNED(gpa | hpa, LEVEL_SIZE(level)) || size < LEVEL_SIZE(level)))
+		while (level > LEAF_4K &&
+		       (!IS_ALIGNED(gpa | hpa, LEVEL_SIZE(level)) || size < LEVEL_SIZE(level)))
 			level--;
-		err = map_leaf(s, gpa, level, s->fmt->leaf(hpa, level, level && s->small_exec ? prot & ~STAGE2_X : prot, type));
+		err = map_leaf(s, gpa, level,
+			       s->fmt->leaf(hpa, level,
+					    level && s->small_exec ? prot & ~STAGE2_X : prot,
+					    type));
 		if (err)
 			return err;
 		gpa += LEVEL_SIZE(level);
@@ -166,8 +171,8 @@ static int split(struct stage2 *s, u64 *e, unsigned level, unsigned more)
 	if (!t)
 		return -ENOMEM;
 	for (unsigned i = 0; i < ENTRIES; i++)
-		t[i] = s->fmt->leaf(leaf_hpa(*e, level) + i * LEVEL_SIZE(level - 1), level - 1, s->fmt->prot(*e) | more,
-				    s->fmt->type(*e));
+		t[i] = s->fmt->leaf(leaf_hpa(*e, level) + i * LEVEL_SIZE(level - 1), level - 1,
+				    s->fmt->prot(*e) | more, s->fmt->type(*e));
 	set_table(s, e, t, level);
 	s->leaves[level]--;
 	s->leaves[level - 1] += ENTRIES;
@@ -211,7 +216,8 @@ static int unmap_table(struct stage2 *s, u64 *table, unsigned level, u64 gpa, u6
 		err = unmap_table(s, child(s, *e), level - 1, gpa, next);
 		if (err)
 			return err;
-		if (table_empty(s, child(s, *e), (next - 1) >> LEVEL_SHIFT(level - 1) & (ENTRIES - 1))) {
+		if (table_empty(s, child(s, *e),
+				(next - 1) >> LEVEL_SHIFT(level - 1) & (ENTRIES - 1))) {
 			u64 *empty = child(s, *e);
 
 			set_entry(s, e, 0);
@@ -239,7 +245,9 @@ int stage2_execute(struct stage2 *s, u64 gpa)
 		if (!s->fmt->present(*e))
 			return -ENOENT;
 		if (level == LEAF_4K) {
-			set_entry(s, e, s->fmt->leaf(leaf_hpa(*e, level), level, s->fmt->prot(*e) | STAGE2_X, s->fmt->type(*e)));
+			set_entry(s, e,
+				  s->fmt->leaf(leaf_hpa(*e, level), level,
+					       s->fmt->prot(*e) | STAGE2_X, s->fmt->type(*e)));
 			return 0;
 		}
 		if (is_leaf(*e, level) && split(s, e, level, level == LEAF_2M ? STAGE2_X : 0))

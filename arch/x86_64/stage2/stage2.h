@@ -49,12 +49,13 @@ struct stage2 {
 	u64 *root;
 	/* tables taken out, linked by their first entry, until stage2_reap() */
 	u64 *retired;
-	unsigned tables;         /* pages in use, the root and retired ones included */
-	u64 leaves[LEAF_SIZES];  /* mapped leaves by size */
+	unsigned tables; /* pages in use, the root and retired ones included */
+	u64 leaves[LEAF_SIZES]; /* mapped leaves by size */
 };
 
 /* Empty tables; leaves no larger than max_leaf. 0 or -ENOMEM. */
-int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem, enum stage2_leaf max_leaf);
+int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem,
+		enum stage2_leaf max_leaf);
 
 /* Frees all tables; the pages they mapped are not touched. */
 void stage2_destroy(struct stage2 *s);

@@ -51,7 +51,9 @@ static void read_caps(struct hvm_caps *caps, const struct cpuid_regs *svm)
 	cpuid(7, 0, &l7);
 	cpuid(0xd, 1, &ld);
 	svm_features = (struct svm_features){
-		.nr_asids = svm->ebx, .nrips = svm->edx & SVM_EDX_NRIPS, .decode_assists = svm->edx & SVM_EDX_DECODE_ASSISTS,
+		.nr_asids = svm->ebx,
+		.nrips = svm->edx & SVM_EDX_NRIPS,
+		.decode_assists = svm->edx & SVM_EDX_DECODE_ASSISTS,
 		.bus_lock = IS_ENABLED(CONFIG_MITIGATIONS) && svm->edx & SVM_EDX_BUS_LOCK,
 	};
 	*caps = (struct hvm_caps){
@@ -68,7 +70,8 @@ static void read_caps(struct hvm_caps *caps, const struct cpuid_regs *svm)
 }
 
 /* Returns whether it is there. */
-static bool found(void (*tell)(const struct hvm_feature *f), bool there, bool required, const char *name, const char *where)
+static bool found(void (*tell)(const struct hvm_feature *f), bool there, bool required,
+		  const char *name, const char *where)
 {
 	tell(&(struct hvm_feature){ "SVM", name, where, there, required });
 	return there;
@@ -76,7 +79,8 @@ static bool found(void (*tell)(const struct hvm_feature *f), bool there, bool re
 
 int svm_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f))
 {
-	unsigned pages = (unsigned)(ALIGN_UP(host_cpu_count() * sizeof(*cpus), PAGE_SIZE) / PAGE_SIZE);
+	unsigned pages =
+		(unsigned)(ALIGN_UP(host_cpu_count() * sizeof(*cpus), PAGE_SIZE) / PAGE_SIZE);
 	struct cpuid_regs svm, ext;
 	bool ok;
 	u64 vm_cr;
@@ -87,14 +91,18 @@ int svm_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f))
 	(void)host_rdmsr(MSR_AMD_VM_CR, &vm_cr);
 	cpuid(CPUID_SVM, 0, &svm);
 
-	ok = found(tell, !(vm_cr & VM_CR_SVMDIS), true, "leave of the firmware", IS_ENABLED(CONFIG_HWCHECK) && vm_cr & VM_CR_LOCK ?
-		   "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set and locked by bit 3: enable SVM in the setup" :
-		   "MSR VM_CR (0xc0010114) bit 4 (SVMDIS): enable SVM in the setup");
-	ok &= found(tell, svm.edx & SVM_EDX_NP, true, "nested paging", "CPUID 0x8000000a EDX bit 0 (NP)");
+	ok = found(
+		tell, !(vm_cr & VM_CR_SVMDIS), true, "leave of the firmware",
+		IS_ENABLED(CONFIG_HWCHECK) && vm_cr & VM_CR_LOCK
+			? "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set and locked by bit 3: enable SVM in the setup"
+			: "MSR VM_CR (0xc0010114) bit 4 (SVMDIS): enable SVM in the setup");
+	ok &= found(tell, svm.edx & SVM_EDX_NP, true, "nested paging",
+		    "CPUID 0x8000000a EDX bit 0 (NP)");
 	ok &= found(tell, svm.ebx >= 2, true, "address-space IDs", "CPUID 0x8000000a EBX");
 	if (IS_ENABLED(CONFIG_HWCHECK)) {
 		cpuid(CPUID_SVM_EXT, 0, &ext);
-		found(tell, ext.edx & CPUID_1G_EDX, false, "1 GiB pages", "CPUID 0x80000001 EDX bit 26");
+		found(tell, ext.edx & CPUID_1G_EDX, false, "1 GiB pages",
+		      "CPUID 0x80000001 EDX bit 26");
 		found(tell, svm.edx & SVM_EDX_NRIPS, false, "next RIP saved",
 		      "CPUID 0x8000000a EDX bit 3 (NRIPS): each exit decodes an instruction");
 	}

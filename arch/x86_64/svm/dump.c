@@ -9,6 +9,6 @@ void svm_dump(struct vcpu *vcpu)
 
 	vm_tell(vcpu->vm, "VMCB: exit %#lx info1 %#lx info2 %#lx int-info %#lx", v->exit_code,
 		v->exit_info1, v->exit_info2, v->exit_int_info);
-	vm_tell(vcpu->vm, "VMCB: CR0 %#lx CR3 %#lx CR4 %#lx EFER %#lx RFLAGS %#lx CPL %u", v->cr0, v->cr3, v->cr4, v->efer,
-		v->rflags, v->cpl);
+	vm_tell(vcpu->vm, "VMCB: CR0 %#lx CR3 %#lx CR4 %#lx EFER %#lx RFLAGS %#lx CPL %u", v->cr0,
+		v->cr3, v->cr4, v->efer, v->rflags, v->cpl);
 }

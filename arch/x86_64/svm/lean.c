@@ -13,8 +13,9 @@
 static inline bool may_unless(struct vcpu *vcpu, const struct vmcb *v, u64 next, u64 flags)
 {
 	vcpu->regs.rip = v->rip;
-	return lean_may(vcpu, v->rip) && likely(!(v->rflags & flags) && !(v->int_state & SVM_INTR_SHADOW) &&
-						next - v->rip - 1 < INSN_MAX);
+	return lean_may(vcpu, v->rip) &&
+	       likely(!(v->rflags & flags) && !(v->int_state & SVM_INTR_SHADOW) &&
+		      next - v->rip - 1 < INSN_MAX);
 }
 
 static inline bool may(struct vcpu *vcpu, const struct vmcb *v, u64 next)
@@ -23,7 +24,8 @@ static inline bool may(struct vcpu *vcpu, const struct vmcb *v, u64 next)
 }
 
 /* Whoever has made the vCPU look meanwhile has sent an NMI, too. */
-static inline int done(struct vcpu *vcpu, struct vmcb *v, u64 next, enum vmexit_reason reason, u32 code)
+static inline int done(struct vcpu *vcpu, struct vmcb *v, u64 next, enum vmexit_reason reason,
+		       u32 code)
 {
 	v->rip = next;
 	v->clean = SVM_CLEAN;
@@ -39,7 +41,8 @@ static inline int wants_host(struct vcpu *vcpu, u64 next)
 
 static noinline int rdmsr_exit(struct vcpu *vcpu, struct vmcb *v, u64 next)
 {
-	return lean_rdmsr(vcpu, &v->rax) ? done(vcpu, v, next, VMEXIT_RDMSR, SVM_EXIT_MSR) : wants_host(vcpu, next);
+	return lean_rdmsr(vcpu, &v->rax) ? done(vcpu, v, next, VMEXIT_RDMSR, SVM_EXIT_MSR)
+					 : wants_host(vcpu, next);
 }
 
 /* next: where the instruction ends, but for a port's. Calls nothing but at its end. */
@@ -52,8 +55,9 @@ static noinline int deal(struct vcpu *vcpu, struct vmcb *v, u64 next)
 			return SVM_ENTERED;
 		if (v->exit_info1)
 			return wants_host(vcpu, next);
-		return lean_rdmsr_base(vcpu, &v->rax) ? done(vcpu, v, next, VMEXIT_RDMSR, SVM_EXIT_MSR) :
-							rdmsr_exit(vcpu, v, next);
+		return lean_rdmsr_base(vcpu, &v->rax)
+			       ? done(vcpu, v, next, VMEXIT_RDMSR, SVM_EXIT_MSR)
+			       : rdmsr_exit(vcpu, v, next);
 	}
 	if (code == SVM_EXIT_CPUID) {
 		if (may(vcpu, v, next) && lean_cpuid(vcpu, &v->rax))
@@ -65,7 +69,8 @@ static noinline int deal(struct vcpu *vcpu, struct vmcb *v, u64 next)
 		/* String instructions, and breakpoints that may be on ports. */
 		if (info & SVM_IOIO_STRING || v->dr7 & DR7_ENABLED || !may(vcpu, v, next))
 			return SVM_ENTERED;
-		if (!lean_no_port(vcpu, (u16)(info >> 16), info >> SVM_IOIO_SIZE_SHIFT & 7, info & SVM_IOIO_IN, &v->rax))
+		if (!lean_no_port(vcpu, (u16)(info >> 16), info >> SVM_IOIO_SIZE_SHIFT & 7,
+				  info & SVM_IOIO_IN, &v->rax))
 			return wants_host(vcpu, next);
 		return done(vcpu, v, next, VMEXIT_IO, SVM_EXIT_IOIO);
 	} else if (code == SVM_EXIT_VMMCALL) {
@@ -78,10 +83,11 @@ static noinline int deal(struct vcpu *vcpu, struct vmcb *v, u64 next)
 /* Stage-2 exits, but for those in the guest's tables, by fetching code, or by delivering an event. */
 static inline int fault(struct vcpu *vcpu, const struct vmcb *v)
 {
-	return !(v->exit_info1 & (PFERR_I | SVM_NPF_GUEST_TABLE)) && !(v->exit_int_info & SVM_EVENT_V) && !(v->dr7 & DR7_ENABLED) &&
-			       may_unless(vcpu, v, v->rip + 1, RFLAGS_TF) ?
-		       SVM_HOST :
-		       SVM_ENTERED;
+	return !(v->exit_info1 & (PFERR_I | SVM_NPF_GUEST_TABLE)) &&
+			       !(v->exit_int_info & SVM_EVENT_V) && !(v->dr7 & DR7_ENABLED) &&
+			       may_unless(vcpu, v, v->rip + 1, RFLAGS_TF)
+		       ? SVM_HOST
+		       : SVM_ENTERED;
 }
 
 /* What the last entry left to be done, if it is no more than to forget it. False: the long way knows more. */
@@ -109,7 +115,8 @@ static noinline int deal_more(struct vcpu *vcpu, struct svm_vcpu *s)
 		return SVM_ENTERED;
 	if (code == SVM_EXIT_NPF)
 		return fault(vcpu, v);
-	if (!svm_features.nrips && (code == SVM_EXIT_MSR || code == SVM_EXIT_CPUID || code == SVM_EXIT_VMMCALL)) {
+	if (!svm_features.nrips &&
+	    (code == SVM_EXIT_MSR || code == SVM_EXIT_CPUID || code == SVM_EXIT_VMMCALL)) {
 		vcpu->regs.rip = v->rip;
 		next = v->rip + emulate_peek_length(vcpu);
 	}
@@ -137,7 +144,8 @@ static inline bool same_context(const struct vcpu *vcpu, const struct svm_vcpu *
 	const struct hvm_context *c = &vcpu->fetched.context;
 	const struct vmcb *v = s->vmcb;
 
-	return !(((v->cr0 | s->cr0_cache) ^ c->cr0) | (((v->cr4 & ~CR4_MCE) | s->cr4_mce) ^ c->cr4) | (v->cr3 ^ c->cr3) |
+	return !(((v->cr0 | s->cr0_cache) ^ c->cr0) |
+		 (((v->cr4 & ~CR4_MCE) | s->cr4_mce) ^ c->cr4) | (v->cr3 ^ c->cr3) |
 		 ((v->efer & ~EFER_SVME) ^ c->efer) | ((v->cpl & 3u) ^ c->cpl)) &&
 	       v->efer & EFER_LMA && v->cs.attr & SEG_ATTR_L >> 4;
 }
@@ -175,7 +183,8 @@ int svm_lean_host(struct guest_regs *regs)
 		v->rflags &= ~RFLAGS_RF; /* it covers one instruction */
 		(void)done(vcpu, v, v->rip + len, VMEXIT_STAGE2, SVM_EXIT_NPF);
 	} else {
-		emulate_port(vcpu, (u16)(info >> 16), info >> SVM_IOIO_SIZE_SHIFT & 7, info & SVM_IOIO_IN, &v->rax);
+		emulate_port(vcpu, (u16)(info >> 16), info >> SVM_IOIO_SIZE_SHIFT & 7,
+			     info & SVM_IOIO_IN, &v->rax);
 		(void)done(vcpu, v, next, VMEXIT_IO, SVM_EXIT_IOIO);
 	}
 	v->clean = 0; /* devices may have changed more */

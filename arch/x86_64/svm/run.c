@@ -69,7 +69,8 @@ static void take_back(struct vcpu *vcpu, struct svm_vcpu *s)
 
 	s->posted = false;
 	if (intr & SVM_V_IRQ)
-		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = (u8)(intr >> SVM_V_VECTOR_SHIFT) };
+		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR,
+						  .vector = (u8)(intr >> SVM_V_VECTOR_SHIFT) };
 	s->vmcb->v_intr &= ~SVM_V_INTR;
 }
 
@@ -86,8 +87,7 @@ static void inject(struct vcpu *vcpu, struct svm_vcpu *s)
 		s->vmcb->intercept_misc1 |= SVM_INTERCEPT_IRET;
 	}
 	switch (e->type) {
-	case HVM_EVENT_NONE:
-		return;
+	case HVM_EVENT_NONE: return;
 	case HVM_EVENT_INTR:
 		if (cpu_features.tcg) {
 			post(s, e);
@@ -100,9 +100,7 @@ static void inject(struct vcpu *vcpu, struct svm_vcpu *s)
 		s->nmi_blocked = true;
 		s->vmcb->intercept_misc1 |= SVM_INTERCEPT_IRET;
 		break;
-	case HVM_EVENT_EXCEPTION:
-		inj |= SVM_EVENT_EXCEPTION << SVM_EVENT_TYPE_SHIFT;
-		break;
+	case HVM_EVENT_EXCEPTION: inj |= SVM_EVENT_EXCEPTION << SVM_EVENT_TYPE_SHIFT; break;
 	}
 	if (e->has_error)
 		inj |= SVM_EVENT_EV | (u64)e->error << 32;
@@ -118,20 +116,18 @@ static void recover_event(struct vcpu *vcpu, u64 info)
 
 	if (likely(!(info & SVM_EVENT_V)))
 		return;
-	*e = (struct hvm_event){ .vector = vector, .has_error = info & SVM_EVENT_EV, .error = (u32)(info >> 32) };
+	*e = (struct hvm_event){ .vector = vector,
+				 .has_error = info & SVM_EVENT_EV,
+				 .error = (u32)(info >> 32) };
 	switch (info >> SVM_EVENT_TYPE_SHIFT & 7) {
-	case SVM_EVENT_INTR:
-		e->type = HVM_EVENT_INTR;
-		break;
-	case SVM_EVENT_NMI:
-		e->type = HVM_EVENT_NMI;
-		break;
+	case SVM_EVENT_INTR: e->type = HVM_EVENT_INTR; break;
+	case SVM_EVENT_NMI: e->type = HVM_EVENT_NMI; break;
 	case SVM_EVENT_EXCEPTION:
 		/* INT3 and INTO run again. */
-		e->type = vector == VEC_BP || vector == VEC_OF ? HVM_EVENT_NONE : HVM_EVENT_EXCEPTION;
+		e->type =
+			vector == VEC_BP || vector == VEC_OF ? HVM_EVENT_NONE : HVM_EVENT_EXCEPTION;
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 
@@ -144,8 +140,8 @@ static void decode_exception(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexi
 	}
 	exit->reason = VMEXIT_EXCEPTION;
 	exit->exception.vector = vector;
-	exit->exception.has_error = vector == VEC_DF || (vector >= VEC_TS && vector <= VEC_PF) || vector == VEC_AC ||
-				    vector == VEC_CP;
+	exit->exception.has_error = vector == VEC_DF || (vector >= VEC_TS && vector <= VEC_PF) ||
+				    vector == VEC_AC || vector == VEC_CP;
 	exit->exception.error = exit->exception.has_error ? (u32)s->vmcb->exit_info1 : 0;
 	exit->exception.qualification = vector == VEC_PF ? s->vmcb->exit_info2 : 0;
 	if (vector != VEC_DB || !s->stepping)
@@ -222,7 +218,8 @@ static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
 	u64 code = v->exit_code;
 
 	exit->raw = code;
-	exit->insn_len = svm_features.nrips && v->next_rip - v->rip <= 15 ? (u8)(v->next_rip - v->rip) : 0;
+	exit->insn_len =
+		svm_features.nrips && v->next_rip - v->rip <= 15 ? (u8)(v->next_rip - v->rip) : 0;
 	if (likely(code < ARRAY_SIZE(simple) && simple[code])) {
 		exit->reason = simple[code] - 1u;
 	} else if ((u32)code == (u32)SVM_EXIT_INVALID) { /* TCG stores 32 bits of it */
@@ -285,7 +282,8 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	if (vcpu_is_cleaned(vcpu))
 		done = svm_enter_clean(r, s->vmcb_pa, s->host_vmcb_pa, vcpu->kick);
 	else
-		done = svm_enter(r, s->vmcb_pa, s->host_vmcb_pa, IS_ENABLED(CONFIG_LEAN_EXITS) ? vcpu->kick : NULL);
+		done = svm_enter(r, s->vmcb_pa, s->host_vmcb_pa,
+				 IS_ENABLED(CONFIG_LEAN_EXITS) ? vcpu->kick : NULL);
 	r->gpr[GPR_RAX] = v->rax;
 	r->gpr[GPR_RSP] = v->rsp;
 	r->rip = v->rip;

@@ -33,20 +33,13 @@ u64 svm_get(struct vcpu *vcpu, enum hvm_reg reg)
 	struct svm_vcpu *s = svm_vcpu(vcpu);
 
 	switch (reg) {
-	case HVM_CR0:
-		return s->vmcb->cr0 | s->cr0_cache;
-	case HVM_CR4:
-		return (s->vmcb->cr4 & ~CR4_MCE) | s->cr4_mce;
-	case HVM_EFER:
-		return s->vmcb->efer & ~EFER_SVME;
-	case HVM_DR0 ... HVM_DR3:
-		return read_dr(reg - HVM_DR0);
-	case HVM_TSC_AUX:
-		return rdmsr(MSR_TSC_AUX);
-	case HVM_NMI_BLOCKED:
-		return s->nmi_blocked;
-	default:
-		return *at(s->vmcb, reg);
+	case HVM_CR0: return s->vmcb->cr0 | s->cr0_cache;
+	case HVM_CR4: return (s->vmcb->cr4 & ~CR4_MCE) | s->cr4_mce;
+	case HVM_EFER: return s->vmcb->efer & ~EFER_SVME;
+	case HVM_DR0 ... HVM_DR3: return read_dr(reg - HVM_DR0);
+	case HVM_TSC_AUX: return rdmsr(MSR_TSC_AUX);
+	case HVM_NMI_BLOCKED: return s->nmi_blocked;
+	default: return *at(s->vmcb, reg);
 	}
 }
 
@@ -61,8 +54,9 @@ static void set_shadowed(struct svm_vcpu *s, enum hvm_reg reg, u64 value)
 		s->vmcb->cr4 = value | CR4_MCE;
 	}
 	/* TCG looks at CR0's bit for a read of any: a hidden CR4 bit takes both. */
-	s->vmcb->intercept_cr_read = (u16)((s->vmcb->v_intr & SVM_V_INTR_MASKING ? BIT(8) : 0) |
-					   (s->cr0_cache || !s->cr4_mce ? BIT(0) : 0) | (s->cr4_mce ? 0 : BIT(4)));
+	s->vmcb->intercept_cr_read =
+		(u16)((s->vmcb->v_intr & SVM_V_INTR_MASKING ? BIT(8) : 0) |
+		      (s->cr0_cache || !s->cr4_mce ? BIT(0) : 0) | (s->cr4_mce ? 0 : BIT(4)));
 }
 
 void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
@@ -71,29 +65,20 @@ void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 
 	switch (reg) {
 	case HVM_CR0:
-	case HVM_CR4:
-		set_shadowed(s, reg, value);
-		break;
+	case HVM_CR4: set_shadowed(s, reg, value); break;
 	case HVM_EFER:
 		s->vmcb->efer = value | EFER_SVME; /* VMRUN insists */
 		break;
-	case HVM_DR0 ... HVM_DR3:
-		write_dr(reg - HVM_DR0, value);
-		return;
+	case HVM_DR0 ... HVM_DR3: write_dr(reg - HVM_DR0, value); return;
 	case HVM_DR7:
 		s->vmcb->dr7 = value;
 		/* TCG looks for the breakpoints that a MOV to DR7 has told it of, in the host, too: never for the guest's own. */
 		if (IS_ENABLED(CONFIG_GDB) && cpu_features.tcg && vcpu->debug.own)
 			asm volatile("mov %0, %%dr7" : : "r"(value & ~BIT(13)));
 		return;
-	case HVM_TSC_AUX:
-		wrmsr(MSR_TSC_AUX, value);
-		return;
-	case HVM_NMI_BLOCKED:
-		s->nmi_blocked = value;
-		return;
-	default:
-		*at(s->vmcb, reg) = value;
+	case HVM_TSC_AUX: wrmsr(MSR_TSC_AUX, value); return;
+	case HVM_NMI_BLOCKED: s->nmi_blocked = value; return;
+	default: *at(s->vmcb, reg) = value;
 	}
 	/* An intercepted control-register write must flush what the instruction would have flushed. */
 	if (reg == HVM_CR0 || reg == HVM_CR3 || reg == HVM_CR4 || reg == HVM_EFER)
@@ -103,8 +88,9 @@ void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 static struct vmcb_segment *segment(struct vmcb *v, enum seg seg)
 {
 	static const u16 offset[SEG_COUNT] = {
-		[SEG_ES] = offsetof(struct vmcb, es), [SEG_CS] = offsetof(struct vmcb, cs), [SEG_SS] = offsetof(struct vmcb, ss),
-		[SEG_DS] = offsetof(struct vmcb, ds), [SEG_FS] = offsetof(struct vmcb, fs), [SEG_GS] = offsetof(struct vmcb, gs),
+		[SEG_ES] = offsetof(struct vmcb, es),     [SEG_CS] = offsetof(struct vmcb, cs),
+		[SEG_SS] = offsetof(struct vmcb, ss),     [SEG_DS] = offsetof(struct vmcb, ds),
+		[SEG_FS] = offsetof(struct vmcb, fs),     [SEG_GS] = offsetof(struct vmcb, gs),
 		[SEG_LDTR] = offsetof(struct vmcb, ldtr), [SEG_TR] = offsetof(struct vmcb, tr),
 	};
 
@@ -120,10 +106,13 @@ void svm_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out)
 
 	/* SS need not hold the privilege level (APM vol. 2, 15.5.1), the CPL field does. */
 	if (seg == SEG_SS)
-		attr = (attr & ~(3u << SEG_ATTR_DPL_SHIFT)) | (u32)(v->cpl & 3) << SEG_ATTR_DPL_SHIFT;
+		attr = (attr & ~(3u << SEG_ATTR_DPL_SHIFT)) | (u32)(v->cpl & 3)
+								      << SEG_ATTR_DPL_SHIFT;
 	if (!(attr & SEG_ATTR_P))
 		attr |= SEG_ATTR_UNUSABLE;
-	*out = (struct segment){ .selector = s->selector, .attr = attr, .limit = s->limit, .base = s->base };
+	*out = (struct segment){
+		.selector = s->selector, .attr = attr, .limit = s->limit, .base = s->base
+	};
 }
 
 void svm_get_context(struct vcpu *vcpu, struct hvm_context *out)
@@ -161,7 +150,8 @@ void svm_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in
 {
 	struct vmcb *v = svm_vcpu(vcpu)->vmcb;
 
-	*(idt ? &v->idtr : &v->gdtr) = (struct vmcb_segment){ .limit = in->limit, .base = in->base };
+	*(idt ? &v->idtr : &v->gdtr) =
+		(struct vmcb_segment){ .limit = in->limit, .base = in->base };
 }
 
 void svm_get_desc_table(struct vcpu *vcpu, bool idt, struct desc_table *out)

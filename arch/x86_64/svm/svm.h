@@ -16,7 +16,7 @@ struct svm_vcpu {
 	u8 *msrpm;
 	u8 *iopm;
 	/* What the guest sees where the VMCB holds something else; reads exit while they differ. */
-	u64 cr0_cache;       /* its CR0.CD and NW: caches stay on */
+	u64 cr0_cache; /* its CR0.CD and NW: caches stay on */
 	/* its CR4.MCE: on, or a machine check would shut the CPU down unseen */
 	u64 cr4_mce;
 	/*
@@ -24,12 +24,12 @@ struct svm_vcpu {
 	 * which is intercepted and then single-stepped.
 	 */
 	bool nmi_blocked;
-	bool stepping;       /* RFLAGS.TF is ours */
-	bool guest_tf;       /* what it was */
-	bool posted;         /* V_IRQ is an interrupt of the guest, not the request of a window */
+	bool stepping; /* RFLAGS.TF is ours */
+	bool guest_tf; /* what it was */
+	bool posted; /* V_IRQ is an interrupt of the guest, not the request of a window */
 	/* the last entry took something along, which is to be forgotten after the exit */
 	bool unsettled;
-	u64 next_rip;        /* of the instruction that exited, while svm_lean() deals with it */
+	u64 next_rip; /* of the instruction that exited, while svm_lean() deals with it */
 };
 
 /* What the host CPU offers; set by svm_probe(). */

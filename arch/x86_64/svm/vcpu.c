@@ -7,13 +7,15 @@
 #include "arch/x86_64/svm/svm.h"
 #include "vmm/vm_parts.h"
 
-static const u32 misc1 = SVM_INTERCEPT_INTR | SVM_INTERCEPT_NMI | SVM_INTERCEPT_INIT | SVM_INTERCEPT_RDPMC |
-			 SVM_INTERCEPT_CPUID | SVM_INTERCEPT_INVD | SVM_INTERCEPT_HLT | SVM_INTERCEPT_INVLPGA |
-			 SVM_INTERCEPT_IOIO | SVM_INTERCEPT_MSR | SVM_INTERCEPT_SHUTDOWN;
+static const u32 misc1 = SVM_INTERCEPT_INTR | SVM_INTERCEPT_NMI | SVM_INTERCEPT_INIT |
+			 SVM_INTERCEPT_RDPMC | SVM_INTERCEPT_CPUID | SVM_INTERCEPT_INVD |
+			 SVM_INTERCEPT_HLT | SVM_INTERCEPT_INVLPGA | SVM_INTERCEPT_IOIO |
+			 SVM_INTERCEPT_MSR | SVM_INTERCEPT_SHUTDOWN;
 
-static const u32 misc2 = SVM_INTERCEPT_VMRUN | SVM_INTERCEPT_VMMCALL | SVM_INTERCEPT_VMLOAD | SVM_INTERCEPT_VMSAVE |
-			 SVM_INTERCEPT_STGI | SVM_INTERCEPT_CLGI | SVM_INTERCEPT_SKINIT | SVM_INTERCEPT_WBINVD |
-			 SVM_INTERCEPT_MONITOR | SVM_INTERCEPT_MWAIT | SVM_INTERCEPT_XSETBV | SVM_INTERCEPT_RDPRU;
+static const u32 misc2 = SVM_INTERCEPT_VMRUN | SVM_INTERCEPT_VMMCALL | SVM_INTERCEPT_VMLOAD |
+			 SVM_INTERCEPT_VMSAVE | SVM_INTERCEPT_STGI | SVM_INTERCEPT_CLGI |
+			 SVM_INTERCEPT_SKINIT | SVM_INTERCEPT_WBINVD | SVM_INTERCEPT_MONITOR |
+			 SVM_INTERCEPT_MWAIT | SVM_INTERCEPT_XSETBV | SVM_INTERCEPT_RDPRU;
 
 int svm_vcpu_create(struct vcpu *vcpu)
 {
@@ -60,7 +62,8 @@ void svm_vcpu_load(struct vcpu *vcpu)
 	v->intercept_cr_write = BIT(0) | BIT(4) | (vm_direct(vcpu->vm) ? 0 : BIT(8));
 	svm_intercept_exceptions(vcpu, 0);
 	svm_intercept_dr(vcpu, false);
-	v->intercept_misc1 = vm_direct(vcpu->vm) ? misc1 & ~(SVM_INTERCEPT_INTR | SVM_INTERCEPT_HLT) : misc1;
+	v->intercept_misc1 =
+		vm_direct(vcpu->vm) ? misc1 & ~(SVM_INTERCEPT_INTR | SVM_INTERCEPT_HLT) : misc1;
 	v->intercept_misc2 = misc2;
 	if (vm_mwait(vcpu->vm)) /* MONITORX and MWAITX, too */
 		v->intercept_misc2 &= ~(u32)(SVM_INTERCEPT_MONITOR | SVM_INTERCEPT_MWAIT);
@@ -101,7 +104,8 @@ void svm_intercept_exceptions(struct vcpu *vcpu, u32 vectors)
 {
 	struct vmcb *v = svm_vcpu(vcpu)->vmcb;
 
-	v->intercept_exceptions = (vectors & ~(u32)BIT(VEC_NMI)) | BIT(VEC_DB) | BIT(VEC_AC) | BIT(VEC_MC);
+	v->intercept_exceptions =
+		(vectors & ~(u32)BIT(VEC_NMI)) | BIT(VEC_DB) | BIT(VEC_AC) | BIT(VEC_MC);
 	/* TCG takes INT3 for INT n. */
 	if (IS_ENABLED(CONFIG_GDB) && cpu_features.tcg && vectors & BIT(VEC_BP))
 		v->intercept_misc1 |= SVM_INTERCEPT_SWINT;

@@ -90,7 +90,8 @@ static const struct control entry_controls[] = {
 	{ ENTRY_LOAD_EFER, REQUIRED NAME("load IA32_EFER (entry)") },
 };
 
-static const char disabled[] = "MSR IA32_FEATURE_CONTROL (0x3a) bit 2 is 0 and locked by bit 0: enable VT-x in the setup";
+static const char disabled[] =
+	"MSR IA32_FEATURE_CONTROL (0x3a) bit 2 is 0 and locked by bit 0: enable VT-x in the setup";
 
 static void (*tell)(const struct hvm_feature *f); /* during vmx_probe() */
 
@@ -112,7 +113,8 @@ static u32 negotiate(u32 msr, const struct control *c, unsigned count, bool *ok)
 		char where[64], bit[16];
 
 		snprintf(bit, sizeof(bit), "bit %#x", c->bit);
-		snprintf(where, sizeof(where), "cannot be turned %s: capability MSR %#x", c->want == FORBIDDEN ? "off" : "on", msr);
+		snprintf(where, sizeof(where), "cannot be turned %s: capability MSR %#x",
+			 c->want == FORBIDDEN ? "off" : "on", msr);
 		if (found(can, c->want != OPTIONAL, name_of(c, bit), where))
 			value |= c->want == FORBIDDEN ? 0 : c->bit;
 		else if (c->want != OPTIONAL)
@@ -126,13 +128,16 @@ static bool negotiate_controls(void)
 	struct vmx_controls *v = &vmx_controls;
 	bool ok = true, true_msrs = rdmsr(MSR_VMX_BASIC) & VMX_BASIC_TRUE;
 
-	v->pin = negotiate(true_msrs ? MSR_VMX_TRUE_PINBASED_CTLS : MSR_VMX_PINBASED_CTLS, pin, ARRAY_SIZE(pin), &ok);
-	v->proc = negotiate(true_msrs ? MSR_VMX_TRUE_PROCBASED_CTLS : MSR_VMX_PROCBASED_CTLS, proc, ARRAY_SIZE(proc), &ok);
+	v->pin = negotiate(true_msrs ? MSR_VMX_TRUE_PINBASED_CTLS : MSR_VMX_PINBASED_CTLS, pin,
+			   ARRAY_SIZE(pin), &ok);
+	v->proc = negotiate(true_msrs ? MSR_VMX_TRUE_PROCBASED_CTLS : MSR_VMX_PROCBASED_CTLS, proc,
+			    ARRAY_SIZE(proc), &ok);
 	if (v->proc & PROC_SECONDARY)
 		v->proc2 = negotiate(MSR_VMX_PROCBASED_CTLS2, proc2, ARRAY_SIZE(proc2), &ok);
-	v->exit = negotiate(true_msrs ? MSR_VMX_TRUE_EXIT_CTLS : MSR_VMX_EXIT_CTLS, exit_controls, ARRAY_SIZE(exit_controls), &ok);
-	v->entry = negotiate(true_msrs ? MSR_VMX_TRUE_ENTRY_CTLS : MSR_VMX_ENTRY_CTLS, entry_controls,
-			     ARRAY_SIZE(entry_controls), &ok);
+	v->exit = negotiate(true_msrs ? MSR_VMX_TRUE_EXIT_CTLS : MSR_VMX_EXIT_CTLS, exit_controls,
+			    ARRAY_SIZE(exit_controls), &ok);
+	v->entry = negotiate(true_msrs ? MSR_VMX_TRUE_ENTRY_CTLS : MSR_VMX_ENTRY_CTLS,
+			     entry_controls, ARRAY_SIZE(entry_controls), &ok);
 	return ok;
 }
 
@@ -154,8 +159,8 @@ static bool check_ept(u64 cap)
 	bool ok = true;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(features); i++)
-		if (!found((cap & features[i].bits) == features[i].bits, !features[i].optional, features[i].name,
-			   "MSR IA32_VMX_EPT_VPID_CAP, 0x48c"))
+		if (!found((cap & features[i].bits) == features[i].bits, !features[i].optional,
+			   features[i].name, "MSR IA32_VMX_EPT_VPID_CAP, 0x48c"))
 			ok = ok && features[i].optional;
 	return ok;
 }
@@ -184,13 +189,15 @@ static void read_caps(struct hvm_caps *caps, u64 ept_cap)
 		.cr4_allowed = vmx_controls.cr4_fixed1 & ~CR4_VMXE,
 	};
 	/* The optional controls of instructions that the CPU does not have stay off. */
-	vmx_controls.proc2 &= ~((caps->rdtscp ? 0u : PROC2_RDTSCP) | (caps->invpcid ? 0u : PROC2_INVPCID) |
-				(caps->xsaves ? 0u : PROC2_XSAVES) | (caps->waitpkg ? 0u : PROC2_USER_WAIT));
+	vmx_controls.proc2 &=
+		~((caps->rdtscp ? 0u : PROC2_RDTSCP) | (caps->invpcid ? 0u : PROC2_INVPCID) |
+		  (caps->xsaves ? 0u : PROC2_XSAVES) | (caps->waitpkg ? 0u : PROC2_USER_WAIT));
 }
 
 int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f))
 {
-	unsigned pages = (unsigned)(ALIGN_UP(host_cpu_count() * sizeof(void *), PAGE_SIZE) / PAGE_SIZE);
+	unsigned pages =
+		(unsigned)(ALIGN_UP(host_cpu_count() * sizeof(void *), PAGE_SIZE) / PAGE_SIZE);
 	struct cpuid_regs r;
 	u64 ept_cap;
 
@@ -199,14 +206,16 @@ int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f)
 		return -ENODEV;
 	tell = teller;
 	r.eax = (u32)rdmsr(MSR_FEATURE_CONTROL);
-	if (!found(!(r.eax & FEATURE_CONTROL_LOCK) || r.eax & FEATURE_CONTROL_VMXON, true, "leave of the firmware", disabled))
+	if (!found(!(r.eax & FEATURE_CONTROL_LOCK) || r.eax & FEATURE_CONTROL_VMXON, true,
+		   "leave of the firmware", disabled))
 		return -EPERM;
 	if (!negotiate_controls())
 		return -EPERM;
 	ept_cap = rdmsr(MSR_VMX_EPT_VPID_CAP);
 	if (!check_ept(ept_cap))
 		return -EPERM;
-	if ((ept_cap & (VPID_CAP_INVVPID | VPID_CAP_SINGLE)) != (VPID_CAP_INVVPID | VPID_CAP_SINGLE))
+	if ((ept_cap & (VPID_CAP_INVVPID | VPID_CAP_SINGLE)) !=
+	    (VPID_CAP_INVVPID | VPID_CAP_SINGLE))
 		vmx_controls.proc2 &= ~(u32)PROC2_VPID;
 	vmx_controls.invept_single = ept_cap & EPT_CAP_INVEPT_SINGLE;
 	vmx_controls.revision = (u32)rdmsr(MSR_VMX_BASIC) & 0x7fffffff;

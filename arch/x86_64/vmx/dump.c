@@ -9,12 +9,18 @@ void vmx_dump(struct vcpu *vcpu)
 		const char *name;
 		u16 field;
 	} row[] = {
-		{ "exit reason", VMCS_EXIT_REASON },         { "qualification", VMCS_EXIT_QUALIFICATION },
-		{ "instruction error", VMCS_INSTRUCTION_ERROR }, { "guest-physical address", VMCS_GUEST_PHYSICAL_ADDRESS },
-		{ "CR0", VMCS_GUEST_CR0 },                   { "CR3", VMCS_GUEST_CR3 },
-		{ "CR4", VMCS_GUEST_CR4 },                   { "EFER", VMCS_GUEST_EFER },
-		{ "RFLAGS", VMCS_GUEST_RFLAGS },             { "RSP", VMCS_GUEST_RSP },
-		{ "entry controls", VMCS_ENTRY_CONTROLS },   { "entry event", VMCS_ENTRY_INTR_INFO },
+		{ "exit reason", VMCS_EXIT_REASON },
+		{ "qualification", VMCS_EXIT_QUALIFICATION },
+		{ "instruction error", VMCS_INSTRUCTION_ERROR },
+		{ "guest-physical address", VMCS_GUEST_PHYSICAL_ADDRESS },
+		{ "CR0", VMCS_GUEST_CR0 },
+		{ "CR3", VMCS_GUEST_CR3 },
+		{ "CR4", VMCS_GUEST_CR4 },
+		{ "EFER", VMCS_GUEST_EFER },
+		{ "RFLAGS", VMCS_GUEST_RFLAGS },
+		{ "RSP", VMCS_GUEST_RSP },
+		{ "entry controls", VMCS_ENTRY_CONTROLS },
+		{ "entry event", VMCS_ENTRY_INTR_INFO },
 		{ "interruptibility", VMCS_GUEST_INTERRUPTIBILITY },
 	};
 

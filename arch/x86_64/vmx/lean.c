@@ -12,7 +12,8 @@ static inline bool may_unless(struct vcpu *vcpu, u64 flags)
 {
 	vcpu->regs.rip = vmread(VMCS_GUEST_RIP);
 	return lean_may(vcpu, vcpu->regs.rip) &&
-	       likely(!((flags & LEAN_NOT_RFLAGS) | (vmread(VMCS_GUEST_INTERRUPTIBILITY) & INTERRUPTIBILITY_SHADOW)));
+	       likely(!((flags & LEAN_NOT_RFLAGS) |
+			(vmread(VMCS_GUEST_INTERRUPTIBILITY) & INTERRUPTIBILITY_SHADOW)));
 }
 
 static inline bool may(struct vcpu *vcpu)
@@ -36,7 +37,8 @@ static inline int done(struct vcpu *vcpu, enum vmexit_reason reason, u32 code)
 
 static noinline int device_port(struct vcpu *vcpu, u64 q)
 {
-	emulate_port(vcpu, (u16)(q >> 16), (unsigned)(q & 7) + 1, q & BIT(3), &vcpu->regs.gpr[GPR_RAX]);
+	emulate_port(vcpu, (u16)(q >> 16), (unsigned)(q & 7) + 1, q & BIT(3),
+		     &vcpu->regs.gpr[GPR_RAX]);
 	return done(vcpu, VMEXIT_IO, VMX_EXIT_IO);
 }
 
@@ -47,39 +49,48 @@ static noinline int port(struct vcpu *vcpu)
 	/* String instructions, and breakpoints that may be on ports. */
 	if (!may(vcpu) || q & BIT(4) || vmread(VMCS_GUEST_DR7) & DR7_ENABLED)
 		return VMX_ENTERED;
-	if (!lean_no_port(vcpu, (u16)(q >> 16), (unsigned)(q & 7) + 1, q & BIT(3), &vcpu->regs.gpr[GPR_RAX]))
+	if (!lean_no_port(vcpu, (u16)(q >> 16), (unsigned)(q & 7) + 1, q & BIT(3),
+			  &vcpu->regs.gpr[GPR_RAX]))
 		return device_port(vcpu, q);
 	return done(vcpu, VMEXIT_IO, VMX_EXIT_IO);
 }
 
 static noinline int cpuid_exit(struct vcpu *vcpu)
 {
-	return may(vcpu) && lean_cpuid(vcpu, &vcpu->regs.gpr[GPR_RAX]) ? done(vcpu, VMEXIT_CPUID, VMX_EXIT_CPUID) : VMX_ENTERED;
+	return may(vcpu) && lean_cpuid(vcpu, &vcpu->regs.gpr[GPR_RAX])
+		       ? done(vcpu, VMEXIT_CPUID, VMX_EXIT_CPUID)
+		       : VMX_ENTERED;
 }
 
 static noinline int hypercall(struct vcpu *vcpu)
 {
 	unsigned cpl = vmread(VMCS_GUEST_ATTR + 2 * SEG_SS) >> SEG_ATTR_DPL_SHIFT & 3;
 
-	return may(vcpu) && lean_hypercall(&vcpu->regs.gpr[GPR_RAX], cpl) ? done(vcpu, VMEXIT_HYPERCALL, VMX_EXIT_VMCALL) :
-									    VMX_ENTERED;
+	return may(vcpu) && lean_hypercall(&vcpu->regs.gpr[GPR_RAX], cpl)
+		       ? done(vcpu, VMEXIT_HYPERCALL, VMX_EXIT_VMCALL)
+		       : VMX_ENTERED;
 }
 
 static noinline int rdmsr_device(struct vcpu *vcpu)
 {
-	return lean_rdmsr(vcpu, &vcpu->regs.gpr[GPR_RAX]) ? done(vcpu, VMEXIT_RDMSR, VMX_EXIT_RDMSR) : VMX_ENTERED;
+	return lean_rdmsr(vcpu, &vcpu->regs.gpr[GPR_RAX]) ? done(vcpu, VMEXIT_RDMSR, VMX_EXIT_RDMSR)
+							  : VMX_ENTERED;
 }
 
 static noinline int rdmsr_exit(struct vcpu *vcpu)
 {
 	if (!may(vcpu))
 		return VMX_ENTERED;
-	return lean_rdmsr_base(vcpu, &vcpu->regs.gpr[GPR_RAX]) ? done(vcpu, VMEXIT_RDMSR, VMX_EXIT_RDMSR) : rdmsr_device(vcpu);
+	return lean_rdmsr_base(vcpu, &vcpu->regs.gpr[GPR_RAX])
+		       ? done(vcpu, VMEXIT_RDMSR, VMX_EXIT_RDMSR)
+		       : rdmsr_device(vcpu);
 }
 
 static noinline int wrmsr_exit(struct vcpu *vcpu)
 {
-	return may(vcpu) && lean_wrmsr(vcpu, vcpu->regs.gpr[GPR_RAX]) ? done(vcpu, VMEXIT_WRMSR, VMX_EXIT_WRMSR) : VMX_ENTERED;
+	return may(vcpu) && lean_wrmsr(vcpu, vcpu->regs.gpr[GPR_RAX])
+		       ? done(vcpu, VMEXIT_WRMSR, VMX_EXIT_WRMSR)
+		       : VMX_ENTERED;
 }
 
 /* What fetching code depends on. All of it is the guest's own: no shadow has another value. */
@@ -91,10 +102,13 @@ static inline bool same_context(const struct vcpu *vcpu)
 {
 	const struct hvm_context *c = &vcpu->fetched.context;
 	u64 cr0 = (vmread(VMCS_GUEST_CR0) ^ c->cr0) & FETCH_CR0;
-	u64 mask4 = vmread(VMCS_CR4_MASK), cr4 = (vmread(VMCS_GUEST_CR4) & ~mask4) | (vmread(VMCS_CR4_SHADOW) & mask4);
-	u64 cpl = vmread(VMCS_GUEST_ATTR + 2 * SEG_SS) >> SEG_ATTR_DPL_SHIFT & 3, efer = vmread(VMCS_GUEST_EFER);
+	u64 mask4 = vmread(VMCS_CR4_MASK),
+	    cr4 = (vmread(VMCS_GUEST_CR4) & ~mask4) | (vmread(VMCS_CR4_SHADOW) & mask4);
+	u64 cpl = vmread(VMCS_GUEST_ATTR + 2 * SEG_SS) >> SEG_ATTR_DPL_SHIFT & 3,
+	    efer = vmread(VMCS_GUEST_EFER);
 
-	return !(cr0 | (cr4 ^ c->cr4) | (vmread(VMCS_GUEST_CR3) ^ c->cr3) | (efer ^ c->efer) | (cpl ^ c->cpl)) &&
+	return !(cr0 | (cr4 ^ c->cr4) | (vmread(VMCS_GUEST_CR3) ^ c->cr3) | (efer ^ c->efer) |
+		 (cpl ^ c->cpl)) &&
 	       efer & EFER_LMA && vmread(VMCS_GUEST_ATTR + 2 * SEG_CS) & SEG_ATTR_L;
 }
 
@@ -105,8 +119,9 @@ static noinline int mmio(struct vcpu *vcpu)
 	unsigned len;
 
 	if (!may_unless(vcpu, flags & ~RFLAGS_RF) || q & (EPT_QUAL_FETCH | INTR_NMI_UNBLOCKED) ||
-	    (q & EPT_QUAL_LINEAR_VALID && !(q & EPT_QUAL_FINAL)) || vmread(VMCS_IDT_VECTORING_INFO) & INTR_VALID ||
-	    vmread(VMCS_GUEST_DR7) & DR7_ENABLED || !same_context(vcpu))
+	    (q & EPT_QUAL_LINEAR_VALID && !(q & EPT_QUAL_FINAL)) ||
+	    vmread(VMCS_IDT_VECTORING_INFO) & INTR_VALID || vmread(VMCS_GUEST_DR7) & DR7_ENABLED ||
+	    !same_context(vcpu))
 		return VMX_ENTERED;
 	len = lean_mmio(vcpu, gpa(vmread(VMCS_GUEST_PHYSICAL_ADDRESS)), q & EPT_QUAL_WRITE);
 	if (!len)

@@ -38,17 +38,10 @@ static noinline void inject(const struct hvm_event *e)
 	u64 info = e->vector | INTR_VALID;
 
 	switch (e->type) {
-	case HVM_EVENT_NONE:
-		return;
-	case HVM_EVENT_INTR:
-		info |= INTR_TYPE_EXTERNAL << INTR_TYPE_SHIFT;
-		break;
-	case HVM_EVENT_NMI:
-		info |= INTR_TYPE_NMI << INTR_TYPE_SHIFT;
-		break;
-	case HVM_EVENT_EXCEPTION:
-		info |= INTR_TYPE_EXCEPTION << INTR_TYPE_SHIFT;
-		break;
+	case HVM_EVENT_NONE: return;
+	case HVM_EVENT_INTR: info |= INTR_TYPE_EXTERNAL << INTR_TYPE_SHIFT; break;
+	case HVM_EVENT_NMI: info |= INTR_TYPE_NMI << INTR_TYPE_SHIFT; break;
+	case HVM_EVENT_EXCEPTION: info |= INTR_TYPE_EXCEPTION << INTR_TYPE_SHIFT; break;
 	}
 	if (e->has_error) {
 		info |= INTR_ERROR;
@@ -69,18 +62,13 @@ static void recover_event(struct vcpu *vcpu)
 	if (e->has_error)
 		e->error = (u32)vmread(VMCS_IDT_VECTORING_ERROR);
 	switch (info >> INTR_TYPE_SHIFT & 7) {
-	case INTR_TYPE_EXTERNAL:
-		e->type = HVM_EVENT_INTR;
-		break;
+	case INTR_TYPE_EXTERNAL: e->type = HVM_EVENT_INTR; break;
 	case INTR_TYPE_NMI: /* an NMI is not injected while NMIs are blocked */
 		e->type = HVM_EVENT_NMI;
 		vmx_set(vcpu, HVM_NMI_BLOCKED, 0);
 		break;
-	case INTR_TYPE_EXCEPTION:
-		e->type = HVM_EVENT_EXCEPTION;
-		break;
-	default:
-		break;
+	case INTR_TYPE_EXCEPTION: e->type = HVM_EVENT_EXCEPTION; break;
+	default: break;
 	}
 }
 
@@ -152,18 +140,13 @@ static void decode_cr(struct vmexit *exit)
 	exit->cr.lmsw = (u16)(q >> 16);
 	exit->cr.write = true;
 	switch (q >> 4 & 3) {
-	case 0:
-		exit->cr.kind = CR_MOV;
-		break;
+	case 0: exit->cr.kind = CR_MOV; break;
 	case 1:
 		exit->cr.kind = CR_MOV;
 		exit->cr.write = false;
 		break;
-	case 2:
-		exit->cr.kind = CR_CLTS;
-		break;
-	default:
-		exit->cr.kind = CR_LMSW;
+	case 2: exit->cr.kind = CR_CLTS; break;
+	default: exit->cr.kind = CR_LMSW;
 	}
 }
 
@@ -192,7 +175,7 @@ static const u8 simple[VMX_EXIT_TDCALL + 1] = {
 	[VMX_EXIT_INVD] = VMEXIT_WBINVD + 1,
 	[VMX_EXIT_RDPMC] = VMEXIT_RDPMC + 1,
 	[VMX_EXIT_VMCALL] = VMEXIT_HYPERCALL + 1,
-	[VMX_EXIT_VMCLEAR ... VMX_EXIT_VMXON] = VMEXIT_VIRT_INSN + 1,
+	[VMX_EXIT_VMCLEAR... VMX_EXIT_VMXON] = VMEXIT_VIRT_INSN + 1,
 	[VMX_EXIT_RDMSR] = VMEXIT_RDMSR + 1,
 	[VMX_EXIT_WRMSR] = VMEXIT_WRMSR + 1,
 	[VMX_EXIT_MWAIT] = VMEXIT_MWAIT + 1,
@@ -232,27 +215,19 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 		return;
 	}
 	switch (reason) {
-	case VMX_EXIT_EXCEPTION_NMI:
-		decode_exception(vcpu, exit);
-		break;
-	case VMX_EXIT_IO:
-		decode_io(exit);
-		break;
-	case VMX_EXIT_CR:
-		decode_cr(exit);
-		break;
-	case VMX_EXIT_EPT_VIOLATION:
-		decode_ept(vcpu, exit);
-		break;
-	case VMX_EXIT_DR:
-		exit->reason = VMEXIT_DR;
-		break;
+	case VMX_EXIT_EXCEPTION_NMI: decode_exception(vcpu, exit); break;
+	case VMX_EXIT_IO: decode_io(exit); break;
+	case VMX_EXIT_CR: decode_cr(exit); break;
+	case VMX_EXIT_EPT_VIOLATION: decode_ept(vcpu, exit); break;
+	case VMX_EXIT_DR: exit->reason = VMEXIT_DR; break;
 	case VMX_EXIT_NMI_WINDOW:
 		proc_control(vcpu, PROC_NMI_WINDOW, false);
 		exit->reason = VMEXIT_NMI_WINDOW;
 		break;
 	default:
-		exit->reason = IS_ENABLED(CONFIG_MITIGATIONS) && reason == VMX_EXIT_BUS_LOCK ? VMEXIT_BUS_LOCK : VMEXIT_UNKNOWN;
+		exit->reason = IS_ENABLED(CONFIG_MITIGATIONS) && reason == VMX_EXIT_BUS_LOCK
+				       ? VMEXIT_BUS_LOCK
+				       : VMEXIT_UNKNOWN;
 	}
 }
 
@@ -289,7 +264,8 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 		entry = vmx_enter_clean(r, x->launched, vcpu->kick);
 	else
 		entry = vmx_enter(r, x->launched, vcpu->kick);
-	if (unlikely(entry != VMX_ENTERED && (!IS_ENABLED(CONFIG_LEAN_EXITS) || entry != VMX_ENTRY_DONE))) {
+	if (unlikely(entry != VMX_ENTERED &&
+		     (!IS_ENABLED(CONFIG_LEAN_EXITS) || entry != VMX_ENTRY_DONE))) {
 		not_entered(vcpu, exit, entry);
 		return;
 	}

@@ -21,8 +21,12 @@ static const u16 field[HVM_REGS] = {
 
 /* Registers that the LWK leaves to the guest all the time. */
 static const u32 msr[HVM_REGS] = {
-	[HVM_KERNEL_GS_BASE] = MSR_KERNEL_GS_BASE, [HVM_STAR] = MSR_STAR, [HVM_LSTAR] = MSR_LSTAR,
-	[HVM_CSTAR] = MSR_CSTAR, [HVM_SFMASK] = MSR_SFMASK, [HVM_TSC_AUX] = MSR_TSC_AUX,
+	[HVM_KERNEL_GS_BASE] = MSR_KERNEL_GS_BASE,
+	[HVM_STAR] = MSR_STAR,
+	[HVM_LSTAR] = MSR_LSTAR,
+	[HVM_CSTAR] = MSR_CSTAR,
+	[HVM_SFMASK] = MSR_SFMASK,
+	[HVM_TSC_AUX] = MSR_TSC_AUX,
 };
 
 u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
@@ -36,16 +40,11 @@ u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
 	case HVM_CR4:
 		mask = vmread(VMCS_CR4_MASK);
 		return (vmread(VMCS_GUEST_CR4) & ~mask) | (vmread(VMCS_CR4_SHADOW) & mask);
-	case HVM_CR2: /* the LWK's own page faults are its end */
-		return read_cr2();
-	case HVM_DR0 ... HVM_DR3:
-		return read_dr(reg - HVM_DR0);
-	case HVM_DR6:
-		return read_dr6();
-	case HVM_NMI_BLOCKED:
-		return (vmx_vcpu(vcpu)->interruptibility & INTERRUPTIBILITY_NMI) != 0;
-	default:
-		return field[reg] ? vmread(field[reg]) : rdmsr(msr[reg]);
+	case HVM_CR2: /* the LWK's own page faults are its end */ return read_cr2();
+	case HVM_DR0 ... HVM_DR3: return read_dr(reg - HVM_DR0);
+	case HVM_DR6: return read_dr6();
+	case HVM_NMI_BLOCKED: return (vmx_vcpu(vcpu)->interruptibility & INTERRUPTIBILITY_NMI) != 0;
+	default: return field[reg] ? vmread(field[reg]) : rdmsr(msr[reg]);
 	}
 }
 
@@ -70,7 +69,9 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 	case HVM_CR0:
 		/* Caches stay on whatever the guest says; NE is fixed; PE and PG are free (unrestricted guest). */
 		vmwrite(VMCS_CR0_SHADOW, value);
-		vmwrite(VMCS_GUEST_CR0, (value & ~(CR0_CD | CR0_NW)) | (vmx_controls.cr0_fixed0 & ~(CR0_PE | CR0_PG)) | CR0_ET);
+		vmwrite(VMCS_GUEST_CR0, (value & ~(CR0_CD | CR0_NW)) |
+						(vmx_controls.cr0_fixed0 & ~(CR0_PE | CR0_PG)) |
+						CR0_ET);
 		vmx_flush_linear(vcpu);
 		break;
 	case HVM_CR4:
@@ -85,21 +86,17 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 		break;
 	case HVM_EFER:
 		vmwrite(VMCS_GUEST_EFER, value);
-		vmwrite(VMCS_ENTRY_CONTROLS, (vmread(VMCS_ENTRY_CONTROLS) & ~(u64)ENTRY_IA32E_GUEST) |
-						     (value & EFER_LMA ? ENTRY_IA32E_GUEST : 0u));
+		vmwrite(VMCS_ENTRY_CONTROLS,
+			(vmread(VMCS_ENTRY_CONTROLS) & ~(u64)ENTRY_IA32E_GUEST) |
+				(value & EFER_LMA ? ENTRY_IA32E_GUEST : 0u));
 		break;
-	case HVM_CR2:
-		write_cr2(value);
-		break;
-	case HVM_DR0 ... HVM_DR3:
-		write_dr(reg - HVM_DR0, value);
-		break;
-	case HVM_DR6:
-		write_dr6(value);
-		break;
+	case HVM_CR2: write_cr2(value); break;
+	case HVM_DR0 ... HVM_DR3: write_dr(reg - HVM_DR0, value); break;
+	case HVM_DR6: write_dr6(value); break;
 	case HVM_NMI_BLOCKED:
-		vmx_set_interruptibility(x, value ? x->interruptibility | INTERRUPTIBILITY_NMI :
-						    x->interruptibility & ~(u64)INTERRUPTIBILITY_NMI);
+		vmx_set_interruptibility(x,
+					 value ? x->interruptibility | INTERRUPTIBILITY_NMI
+					       : x->interruptibility & ~(u64)INTERRUPTIBILITY_NMI);
 		break;
 	default:
 		if (field[reg])

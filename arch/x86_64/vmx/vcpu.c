@@ -79,13 +79,16 @@ static u64 eptp(struct vcpu *vcpu)
 
 static void write_controls(struct vcpu *vcpu, struct vmx_vcpu *x)
 {
-	x->proc_controls = vmx_controls.proc & ~(vm_direct(vcpu->vm) ? (u32)(PROC_HLT_EXITING | PROC_CR8_EXITING) : 0u);
+	x->proc_controls = vmx_controls.proc &
+			   ~(vm_direct(vcpu->vm) ? (u32)(PROC_HLT_EXITING | PROC_CR8_EXITING) : 0u);
 	if (vm_mwait(vcpu->vm))
 		x->proc_controls &= ~(u32)(PROC_MWAIT_EXITING | PROC_MONITOR_EXITING);
-	vmwrite(VMCS_PIN_CONTROLS, vmx_controls.pin & ~(vm_direct(vcpu->vm) ? PIN_EXTINT_EXITING : 0u));
+	vmwrite(VMCS_PIN_CONTROLS,
+		vmx_controls.pin & ~(vm_direct(vcpu->vm) ? PIN_EXTINT_EXITING : 0u));
 	vmwrite(VMCS_PROC_CONTROLS, x->proc_controls);
-	vmwrite(VMCS_PROC_CONTROLS2, IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->vm->config->trusted ?
-		vmx_controls.proc2 & ~(u32)PROC2_BUS_LOCK : vmx_controls.proc2);
+	vmwrite(VMCS_PROC_CONTROLS2, IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->vm->config->trusted
+					     ? vmx_controls.proc2 & ~(u32)PROC2_BUS_LOCK
+					     : vmx_controls.proc2);
 	vmwrite(VMCS_EXIT_CONTROLS, vmx_controls.exit);
 	vmwrite(VMCS_ENTRY_CONTROLS, vmx_controls.entry);
 	vmx_intercept_exceptions(vcpu, 0);
@@ -131,7 +134,8 @@ static void write_host_state(const struct vcpu *vcpu)
 	vmwrite(VMCS_HOST_SYSENTER_CS, 0);
 	vmwrite(VMCS_HOST_SYSENTER_ESP, 0);
 	vmwrite(VMCS_HOST_SYSENTER_EIP, 0);
-	vmwrite(VMCS_HOST_RIP, (u64)(uintptr_t)(vcpu_is_cleaned(vcpu) ? vmx_exit_clean : vmx_exit_entry));
+	vmwrite(VMCS_HOST_RIP,
+		(u64)(uintptr_t)(vcpu_is_cleaned(vcpu) ? vmx_exit_clean : vmx_exit_entry));
 }
 
 void vmx_vcpu_load(struct vcpu *vcpu)
@@ -205,7 +209,8 @@ void vmx_flush_linear(struct vcpu *)
 	/* Without VPID every entry and exit flushes. */
 	if (!(vmx_controls.proc2 & PROC2_VPID))
 		return;
-	asm goto("invvpid %0, %1\n\tjna %l[failed]" : : "m"(d), "r"((u64)INVVPID_SINGLE) : "cc", "memory" : failed);
+	asm goto("invvpid %0, %1\n\tjna %l[failed]" : : "m"(d), "r"((u64)INVVPID_SINGLE)
+		 : "cc", "memory" : failed);
 	return;
 failed:
 	host_panic("INVVPID failed");

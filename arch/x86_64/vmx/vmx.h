@@ -12,7 +12,7 @@
 struct vmx_vcpu {
 	void *vmcs;
 	u64 vmcs_pa;
-	u8 *io_bitmap;  /* two pages: ports 0-0x7fff, 0x8000-0xffff */
+	u8 *io_bitmap; /* two pages: ports 0-0x7fff, 0x8000-0xffff */
 	u8 *msr_bitmap;
 	bool launched;
 	u32 proc_controls;
@@ -29,7 +29,7 @@ struct vmx_controls {
 	u32 proc2;
 	u32 exit;
 	u32 entry;
-	u32 revision;      /* VMCS revision identifier */
+	u32 revision; /* VMCS revision identifier */
 	u64 cr0_fixed0;
 	u64 cr4_fixed0;
 	u64 cr4_fixed1;

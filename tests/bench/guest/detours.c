@@ -24,7 +24,8 @@ static uint64_t work(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t khz, span, least = ~0ull, lost = 0, detours = 0, start, last, now, best = ~0ull, worst = 0, sum = 0;
+	uint64_t khz, span, least = ~0ull, lost = 0, detours = 0, start, last, now, best = ~0ull,
+			    worst = 0, sum = 0;
 
 	if (argc != 3)
 		return 2;
@@ -57,8 +58,9 @@ int main(int argc, char **argv)
 		sum += t;
 	}
 	printf("margay-test: detours: %llu\n", (unsigned long long)detours);
-	printf("margay-test: lost-ppm: %llu\n", (unsigned long long)(lost * 1000000 / (now - start)));
-	printf("margay-test: work: %llu %llu %llu\n", (unsigned long long)best, (unsigned long long)(sum / SAMPLES),
-	       (unsigned long long)worst);
+	printf("margay-test: lost-ppm: %llu\n",
+	       (unsigned long long)(lost * 1000000 / (now - start)));
+	printf("margay-test: work: %llu %llu %llu\n", (unsigned long long)best,
+	       (unsigned long long)(sum / SAMPLES), (unsigned long long)worst);
 	return 0;
 }

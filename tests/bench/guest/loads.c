@@ -21,8 +21,16 @@
 #include "work.h"
 
 #define SECOND 1000000000ull
-#define BEGIN() do { STOP(); MARKER(1); } while (0)
-#define END() do { MARKER(2); STOP(); } while (0)
+#define BEGIN() \
+	do { \
+		STOP(); \
+		MARKER(1); \
+	} while (0)
+#define END() \
+	do { \
+		MARKER(2); \
+		STOP(); \
+	} while (0)
 
 #define BLOCK 65536
 
@@ -40,7 +48,9 @@ static unsigned long long now(void)
 
 static void idle(void)
 {
-	nanosleep(&(struct timespec){ .tv_sec = (time_t)(window / SECOND), .tv_nsec = (long)(window % SECOND) }, NULL);
+	nanosleep(&(struct timespec){ .tv_sec = (time_t)(window / SECOND),
+				      .tv_nsec = (long)(window % SECOND) },
+		  NULL);
 }
 
 static void compute(void)
@@ -77,7 +87,8 @@ static void timer(void)
 
 static void console(void)
 {
-	static const char line[] = "load-console: what a guest says goes to the node's serial line\n";
+	static const char line[] =
+		"load-console: what a guest says goes to the node's serial line\n";
 
 	check(write(1, line, sizeof(line) - 1) == sizeof(line) - 1, "console");
 }
@@ -103,7 +114,8 @@ static void connect_network(void)
 	igb.sin_port = htons(9);
 	igb.sin_addr.s_addr = inet_addr("10.0.0.2");
 	network = socket(AF_INET, SOCK_STREAM, 0);
-	check(network >= 0 && connect(network, (struct sockaddr *)&igb, sizeof(igb)) == 0, "connect");
+	check(network >= 0 && connect(network, (struct sockaddr *)&igb, sizeof(igb)) == 0,
+	      "connect");
 }
 
 static void send_network(void)
@@ -118,7 +130,9 @@ static int sink(void)
 
 	igb.sin_port = htons(9);
 	signal(SIGCHLD, SIG_IGN);
-	check(listening >= 0 && bind(listening, (struct sockaddr *)&igb, sizeof(igb)) == 0 && listen(listening, 8) == 0, "sink");
+	check(listening >= 0 && bind(listening, (struct sockaddr *)&igb, sizeof(igb)) == 0 &&
+		      listen(listening, 8) == 0,
+	      "sink");
 	while ((from = accept(listening, NULL, NULL)) >= 0) {
 		if (fork() == 0) {
 			while (read(from, block, BLOCK) > 0)
@@ -135,9 +149,10 @@ static const struct load {
 	void (*prepare)(void);
 	void (*run)(void);
 } load[] = {
-	{ "idle", NULL, idle },           { "compute", NULL, compute }, { "fork", NULL, run_child },
-	{ "switch", echo, context_switch }, { "timer", NULL, timer },     { "console", NULL, console },
-	{ "nvme", open_disk, read_disk },   { "igb", connect_network, send_network },
+	{ "idle", NULL, idle },           { "compute", NULL, compute },
+	{ "fork", NULL, run_child },      { "switch", echo, context_switch },
+	{ "timer", NULL, timer },         { "console", NULL, console },
+	{ "nvme", open_disk, read_disk }, { "igb", connect_network, send_network },
 };
 
 static void stay_on(int cpu)

@@ -47,7 +47,8 @@ static void context_switch(void)
 static void page_fault(void)
 {
 	for (int i = 0; i < 4; i++) {
-		char *p = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *p = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
 
 		check(p != MAP_FAILED && madvise(p, 32 * MIB, MADV_NOHUGEPAGE) == 0, "mmap");
 		for (size_t at = 0; at < 32 * MIB; at += 4096)
@@ -92,8 +93,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } loop[] = {
-	{ "fork", fork_exec },  { "switch", context_switch }, { "fault", page_fault }, { "mmap", map_unmap },
-	{ "compute", compute }, { "memory", memory },
+	{ "fork", fork_exec }, { "switch", context_switch }, { "fault", page_fault },
+	{ "mmap", map_unmap }, { "compute", compute },       { "memory", memory },
 };
 
 int main(int argc, char **argv)

@@ -32,16 +32,9 @@ int main(int argc, char **argv)
 	if (argc > 2 && !strcmp(argv[1], "run"))
 		return run(argv + 2);
 	switch (argc > 1 ? atoi(argv[1]) : 0) {
-	case 1:
-		MARKER(1);
-		return 0;
-	case 2:
-		MARKER(2);
-		return 0;
-	case 3:
-		MARKER(3);
-		return 0;
-	default:
-		return 2;
+	case 1: MARKER(1); return 0;
+	case 2: MARKER(2); return 0;
+	case 3: MARKER(3); return 0;
+	default: return 2;
 	}
 }

@@ -94,7 +94,8 @@ static void serve(void)
 	int listener = socket(AF_INET, SOCK_STREAM, 0), fd;
 	struct wish wish;
 
-	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 1) || (fd = accept(listener, NULL, NULL)) < 0)
+	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 1) ||
+	    (fd = accept(listener, NULL, NULL)) < 0)
 		give_up("listen");
 	at_once(fd);
 	for (receive(fd, &wish, sizeof(wish)); wish.what != 'e'; receive(fd, &wish, sizeof(wish))) {
@@ -199,7 +200,8 @@ static void ask(const char *address, unsigned mib, unsigned count, unsigned fram
 int main(int argc, char **argv)
 {
 	if (argc == 6 && !strcmp(argv[1], "ask"))
-		ask(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]), (unsigned)atoi(argv[5]));
+		ask(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]),
+		    (unsigned)atoi(argv[5]));
 	else
 		serve();
 	return 0;

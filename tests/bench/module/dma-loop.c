@@ -37,9 +37,7 @@ static int __init dma_loop_init(void)
 	return err;
 }
 
-static void __exit dma_loop_exit(void)
-{
-}
+static void __exit dma_loop_exit(void) { }
 
 module_init(dma_loop_init);
 module_exit(dma_loop_exit);

@@ -37,7 +37,8 @@ int main(int argc, char **argv)
 		struct ibv_mr *region;
 
 		MARKER(1);
-		region = ibv_reg_mr(domain, buffer, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+		region = ibv_reg_mr(domain, buffer, BYTES,
+				    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 		MARKER(2);
 		if (!region || ibv_dereg_mr(region)) {
 			perror("register");

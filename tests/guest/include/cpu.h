@@ -20,16 +20,39 @@ typedef int64_t s64;
 
 /* Selectors of lib/start.asm's GDT. */
 enum {
-	SEL_CODE64 = 0x08, SEL_DATA = 0x10, SEL_CODE32 = 0x18, SEL_CODE16 = 0x20, SEL_DATA16 = 0x28,
-	SEL_USER_CODE32 = 0x30, SEL_USER_DATA = 0x38, SEL_USER_CODE64 = 0x40, SEL_USER_CODE16 = 0x48,
+	SEL_CODE64 = 0x08,
+	SEL_DATA = 0x10,
+	SEL_CODE32 = 0x18,
+	SEL_CODE16 = 0x20,
+	SEL_DATA16 = 0x28,
+	SEL_USER_CODE32 = 0x30,
+	SEL_USER_DATA = 0x38,
+	SEL_USER_CODE64 = 0x40,
+	SEL_USER_CODE16 = 0x48,
 	SEL_TSS = 0x70,  /* + 16 * CPU */
 	SEL_FREE = 0x50, /* four entries that the runtime does not use */
 };
 extern u64 gdt[];
 
 enum {
-	VEC_DE = 0, VEC_DB = 1, VEC_NMI = 2, VEC_BP = 3, VEC_OF = 4, VEC_BR = 5, VEC_UD = 6, VEC_NM = 7, VEC_DF = 8,
-	VEC_TS = 10, VEC_NP = 11, VEC_SS = 12, VEC_GP = 13, VEC_PF = 14, VEC_MF = 16, VEC_AC = 17, VEC_MC = 18, VEC_XM = 19,
+	VEC_DE = 0,
+	VEC_DB = 1,
+	VEC_NMI = 2,
+	VEC_BP = 3,
+	VEC_OF = 4,
+	VEC_BR = 5,
+	VEC_UD = 6,
+	VEC_NM = 7,
+	VEC_DF = 8,
+	VEC_TS = 10,
+	VEC_NP = 11,
+	VEC_SS = 12,
+	VEC_GP = 13,
+	VEC_PF = 14,
+	VEC_MF = 16,
+	VEC_AC = 17,
+	VEC_MC = 18,
+	VEC_XM = 19,
 	NO_TRAP = -1,
 };
 
@@ -135,18 +158,20 @@ void idt_set(u8 vector, u8 dpl, u8 ist);
 void idt_load(const void *base, u16 limit);
 
 #define O(...) __VA_ARGS__
-#define EXTABLE(from, to) ".pushsection .extable, \"a\"\n\t.quad " from ", " to "\n\t.popsection\n\t"
+#define EXTABLE(from, to) \
+	".pushsection .extable, \"a\"\n\t.quad " from ", " to "\n\t.popsection\n\t"
 
 /*
  * Executes `text`, one instruction, with operands as in asm: TRY("rdmsr",
  * O("=a"(lo), "=d"(hi)), O("c"(msr))). Its value is the vector that it raised
  * (this_cpu()->trap_error, trap_cr2), or NO_TRAP. Works in ring 3 too.
  */
-#define TRY(text, outputs, inputs, ...)                                                           \
-	({                                                                                        \
-		this_cpu()->trap = NO_TRAP;                                                       \
-		asm volatile("1:\t" text "\n2:\n\t" EXTABLE("1b", "2b") : outputs : inputs : "memory", "cc", ##__VA_ARGS__); \
-		this_cpu()->trap;                                                                 \
+#define TRY(text, outputs, inputs, ...) \
+	({ \
+		this_cpu()->trap = NO_TRAP; \
+		asm volatile("1:\t" text "\n2:\n\t" EXTABLE("1b", "2b") : outputs : inputs \
+			     : "memory", "cc", ##__VA_ARGS__); \
+		this_cpu()->trap; \
 	})
 
 /* Runs fn(arg); when it raises what no TRY() covers, ends it. The vector, or NO_TRAP when fn returned. */
@@ -155,18 +180,53 @@ int catch_trap(void (*fn)(void *arg), void *arg);
 /* Runs fn(arg) in ring 3 on a stack of its own, back when it returns. The vector that ended it, or NO_TRAP. */
 int user_run(void (*fn)(void *arg), void *arg);
 
-static inline void outb(u16 port, u8 v) { asm volatile("outb %0, %1" : : "a"(v), "Nd"(port) : "memory"); }
-static inline void outw(u16 port, u16 v) { asm volatile("outw %0, %1" : : "a"(v), "Nd"(port) : "memory"); }
-static inline void outl(u16 port, u32 v) { asm volatile("outl %0, %1" : : "a"(v), "Nd"(port) : "memory"); }
-static inline u8 inb(u16 port) { u8 v; asm volatile("inb %1, %0" : "=a"(v) : "Nd"(port) : "memory"); return v; }
-static inline u16 inw(u16 port) { u16 v; asm volatile("inw %1, %0" : "=a"(v) : "Nd"(port) : "memory"); return v; }
-static inline u32 inl(u16 port) { u32 v; asm volatile("inl %1, %0" : "=a"(v) : "Nd"(port) : "memory"); return v; }
+static inline void outb(u16 port, u8 v)
+{
+	asm volatile("outb %0, %1" : : "a"(v), "Nd"(port) : "memory");
+}
+static inline void outw(u16 port, u16 v)
+{
+	asm volatile("outw %0, %1" : : "a"(v), "Nd"(port) : "memory");
+}
+static inline void outl(u16 port, u32 v)
+{
+	asm volatile("outl %0, %1" : : "a"(v), "Nd"(port) : "memory");
+}
+static inline u8 inb(u16 port)
+{
+	u8 v;
+	asm volatile("inb %1, %0" : "=a"(v) : "Nd"(port) : "memory");
+	return v;
+}
+static inline u16 inw(u16 port)
+{
+	u16 v;
+	asm volatile("inw %1, %0" : "=a"(v) : "Nd"(port) : "memory");
+	return v;
+}
+static inline u32 inl(u16 port)
+{
+	u32 v;
+	asm volatile("inl %1, %0" : "=a"(v) : "Nd"(port) : "memory");
+	return v;
+}
 
-#define CR_ACCESS(n)                                                                                             \
-	static inline u64 read_cr##n(void) { u64 v; asm volatile("mov %%cr" #n ", %0" : "=r"(v) : : "memory"); return v; } \
-	static inline void write_cr##n(u64 v) { asm volatile("mov %0, %%cr" #n : : "r"(v) : "memory"); }             \
-	/* The vector raised, or NO_TRAP. */                                                                     \
-	static inline int try_write_cr##n(u64 v) { return TRY("mov %0, %%cr" #n, , O("r"(v))); }
+#define CR_ACCESS(n) \
+	static inline u64 read_cr##n(void) \
+	{ \
+		u64 v; \
+		asm volatile("mov %%cr" #n ", %0" : "=r"(v) : : "memory"); \
+		return v; \
+	} \
+	static inline void write_cr##n(u64 v) \
+	{ \
+		asm volatile("mov %0, %%cr" #n : : "r"(v) : "memory"); \
+	} \
+	/* The vector raised, or NO_TRAP. */ \
+	static inline int try_write_cr##n(u64 v) \
+	{ \
+		return TRY("mov %0, %%cr" #n, , O("r"(v))); \
+	}
 CR_ACCESS(0)
 CR_ACCESS(2)
 CR_ACCESS(3)
@@ -211,10 +271,14 @@ static inline struct cpuid cpuid(u32 leaf, u32 subleaf)
 {
 	struct cpuid r;
 
-	asm volatile("cpuid" : "=a"(r.eax), "=b"(r.ebx), "=c"(r.ecx), "=d"(r.edx) : "a"(leaf), "c"(subleaf));
+	asm volatile("cpuid" : "=a"(r.eax), "=b"(r.ebx), "=c"(r.ecx), "=d"(r.edx) : "a"(leaf),
+										    "c"(subleaf));
 	return r;
 }
-static inline bool is_amd(void) { return cpuid(0, 0).ebx == 0x68747541; /* "Auth" */ }
+static inline bool is_amd(void)
+{
+	return cpuid(0, 0).ebx == 0x68747541; /* "Auth" */
+}
 
 static inline u64 rdtsc(void)
 {
@@ -235,9 +299,18 @@ static inline u64 read_rflags(void)
 #define RFLAGS_IF BIT(9)
 #define RFLAGS_RF BIT(16)
 
-static inline void irq_on(void) { asm volatile("sti" : : : "memory"); }
-static inline void irq_off(void) { asm volatile("cli" : : : "memory"); }
-static inline void cpu_relax(void) { asm volatile("pause" : : : "memory"); }
+static inline void irq_on(void)
+{
+	asm volatile("sti" : : : "memory");
+}
+static inline void irq_off(void)
+{
+	asm volatile("cli" : : : "memory");
+}
+static inline void cpu_relax(void)
+{
+	asm volatile("pause" : : : "memory");
+}
 
 #define MSR_APIC_BASE 0x1b
 #define MSR_EFER 0xc0000080

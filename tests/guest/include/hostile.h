@@ -33,24 +33,22 @@ static inline void guard_holds(const char *after)
 
 	for (u64 i = 0; i < GUARD_SIZE / 8; i++)
 		right += ((volatile u64 *)GUARD)[i] == ~disk_word(i);
-	check(right == GUARD_SIZE / 8, "%s: %lu words of memory have changed", after, GUARD_SIZE / 8 - right);
+	check(right == GUARD_SIZE / 8, "%s: %lu words of memory have changed", after,
+	      GUARD_SIZE / 8 - right);
 }
 
 /* Where there is no RAM of its own, from the byte on or a little later. */
 static const u64 nowhere[] = {
-	RAM_END, RAM_END - 256, 0x40000000, 0xc0000000, LAPIC_BASE, 0xfec00000, 0xfd000000, 0x100000000, 1ull << 40, 1ull << 52,
-	1ull << 63,
+	RAM_END,    RAM_END - 256, 0x40000000, 0xc0000000, LAPIC_BASE, 0xfec00000,
+	0xfd000000, 0x100000000,   1ull << 40, 1ull << 52, 1ull << 63,
 };
 
 static inline u64 anywhere(void)
 {
 	switch (rnd() & 7) {
-	case 0:
-		return nowhere[rnd() % ARRAY_SIZE(nowhere)];
-	case 1:
-		return (u64)rnd() << 32 | rnd();
-	default:
-		return DATA + (rnd() & 0xffff);
+	case 0: return nowhere[rnd() % ARRAY_SIZE(nowhere)];
+	case 1: return (u64)rnd() << 32 | rnd();
+	default: return DATA + (rnd() & 0xffff);
 	}
 }
 
@@ -64,14 +62,11 @@ static inline void random_access(struct virtio *v, u64 ecam)
 	case 0: /* not where the BAR is, nor decoding, here */
 		offset = 0x40 + rnd() % 0xfc0;
 		size = size == 8 ? 4 : size;
-		mmio_write((volatile u8 *)(ecam + (v->bdf << 12) + (offset & ~(size - 1))), size, value);
+		mmio_write((volatile u8 *)(ecam + (v->bdf << 12) + (offset & ~(size - 1))), size,
+			   value);
 		break;
-	case 1:
-		pci_write(v->bdf, 0x40 + rnd() % 0xc0, value);
-		break;
-	case 2:
-		(void)mmio_read(v->area[1] + (offset & ~3u), 4);
-		break;
+	case 1: pci_write(v->bdf, 0x40 + rnd() % 0xc0, value); break;
+	case 2: (void)mmio_read(v->area[1] + (offset & ~3u), 4); break;
 	case 3:
 		offset = rnd() % 0x40;
 		/* Falls through. */

@@ -17,21 +17,21 @@ static const struct {
 	u64 value;
 	u64 reset;
 } leak_msrs[] = {
-	{ 0x174, 0x5a58, 0 },                     /* SYSENTER_CS, _ESP, _EIP */
+	{ 0x174, 0x5a58, 0 }, /* SYSENTER_CS, _ESP, _EIP */
 	{ 0x175, LEAK_VALUE, 0 },
 	{ 0x176, LEAK_VALUE, 0 },
-	{ 0x1d9, 2, 0 },                          /* DEBUGCTL */
+	{ 0x1d9, 2, 0 }, /* DEBUGCTL */
 	{ 0x277, 0x0001040600010406ull, 0x0007040600070406ull }, /* PAT */
-	{ 0x3b, 0x5a5a, 0 },                      /* TSC_ADJUST */
-	{ 0xc0000081, LEAK_VALUE, 0 },            /* STAR, LSTAR, CSTAR, SFMASK */
+	{ 0x3b, 0x5a5a, 0 }, /* TSC_ADJUST */
+	{ 0xc0000081, LEAK_VALUE, 0 }, /* STAR, LSTAR, CSTAR, SFMASK */
 	{ 0xc0000082, LEAK_VALUE, 0 },
 	{ 0xc0000083, LEAK_VALUE, 0 },
 	{ 0xc0000084, 0x5a5a5, 0 },
-	{ 0xc0000100, LEAK_VALUE, 0 },            /* FS base, KERNEL_GS_BASE, TSC_AUX */
+	{ 0xc0000100, LEAK_VALUE, 0 }, /* FS base, KERNEL_GS_BASE, TSC_AUX */
 	{ 0xc0000102, LEAK_VALUE, 0 },
 	{ 0xc0000103, 0x5a5a5a5a, 0 },
-	{ 0x48, 1, 0 },                           /* SPEC_CTRL */
-	{ 0x4b564d00, 0x9000, 0 },                /* KVM's clock */
+	{ 0x48, 1, 0 }, /* SPEC_CTRL */
+	{ 0x4b564d00, 0x9000, 0 }, /* KVM's clock */
 };
 
 #endif

@@ -30,7 +30,8 @@ static inline u32 pci_find(u32 ids)
 /* Where a function's capability of this ID begins; 0: it has none. */
 static inline u32 pci_find_cap(u32 bdf, u8 id)
 {
-	for (u32 at = pci_read(bdf, 0x34) & 0xfc, n = 0; at && n < 48; at = pci_read(bdf, at) >> 8 & 0xfc, n++)
+	for (u32 at = pci_read(bdf, 0x34) & 0xfc, n = 0; at && n < 48;
+	     at = pci_read(bdf, at) >> 8 & 0xfc, n++)
 		if ((pci_read(bdf, at) & 0xff) == id)
 			return at;
 	return 0;
@@ -41,8 +42,14 @@ enum { PCI_CAP_MSI = 0x05, PCI_CAP_EXPRESS = 0x10, PCI_CAP_MSIX = 0x11 };
 #define EDU_IDS 0x11e81234u
 
 enum edu_reg {
-	EDU_ID = 0x00, EDU_LIVE = 0x04, EDU_RAISE = 0x60, EDU_ACK = 0x64, EDU_DMA_FROM = 0x80, EDU_DMA_TO = 0x88,
-	EDU_DMA_COUNT = 0x90, EDU_DMA_COMMAND = 0x98,
+	EDU_ID = 0x00,
+	EDU_LIVE = 0x04,
+	EDU_RAISE = 0x60,
+	EDU_ACK = 0x64,
+	EDU_DMA_FROM = 0x80,
+	EDU_DMA_TO = 0x88,
+	EDU_DMA_COUNT = 0x90,
+	EDU_DMA_COMMAND = 0x98,
 };
 #define EDU_BUFFER 0x40000 /* of 4 KiB, at this address of its own */
 enum { EDU_DMA_START = 1, EDU_DMA_TO_RAM = 2 };

@@ -13,7 +13,8 @@ void print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Counts one check; a false one is printed, with the text, and fails the guest. Read a port or register once, before it. */
 #define check(ok, ...) check_result((ok), __FILE__, __LINE__, __VA_ARGS__)
-bool check_result(bool ok, const char *file, int line, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+bool check_result(bool ok, const char *file, int line, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /*
  * The one line that the runner looks for, "tiny: NAME: ok checks=N" or "tiny:

@@ -14,8 +14,19 @@
 #define VIRTQ_SIZE 128u
 
 enum virtio_register {
-	FEATURE_SELECT = 0, FEATURE = 4, ACCEPT_SELECT = 8, ACCEPT = 12, CONFIG_VECTOR = 16, STATUS = 20, SELECT = 22,
-	QUEUE_SIZE = 24, QUEUE_VECTOR = 26, QUEUE_ENABLE = 28, QUEUE_DESC = 32, QUEUE_AVAIL = 40, QUEUE_USED = 48,
+	FEATURE_SELECT = 0,
+	FEATURE = 4,
+	ACCEPT_SELECT = 8,
+	ACCEPT = 12,
+	CONFIG_VECTOR = 16,
+	STATUS = 20,
+	SELECT = 22,
+	QUEUE_SIZE = 24,
+	QUEUE_VECTOR = 26,
+	QUEUE_ENABLE = 28,
+	QUEUE_DESC = 32,
+	QUEUE_AVAIL = 40,
+	QUEUE_USED = 48,
 };
 enum { DRIVER_OK = 15, NEEDS_RESET = 0x40 };
 enum { DESC_NEXT = 1, DESC_WRITE = 2, DESC_INDIRECT = 4 };
@@ -30,8 +41,21 @@ struct virtq_desc {
 
 struct virtq {
 	struct virtq_desc desc[VIRTQ_SIZE];
-	struct { u16 flags; u16 index; u16 ring[VIRTQ_SIZE]; u16 event; } avail;
-	struct { u16 flags; u16 index; struct { u32 id; u32 len; } ring[VIRTQ_SIZE]; u16 event; } used __attribute__((aligned(4)));
+	struct {
+		u16 flags;
+		u16 index;
+		u16 ring[VIRTQ_SIZE];
+		u16 event;
+	} avail;
+	struct {
+		u16 flags;
+		u16 index;
+		struct {
+			u32 id;
+			u32 len;
+		} ring[VIRTQ_SIZE];
+		u16 event;
+	} used __attribute__((aligned(4)));
 } __attribute__((aligned(4096)));
 
 struct virtio {
@@ -88,7 +112,8 @@ static inline bool virtio_find(struct virtio *v, u32 ids, unsigned n)
 		u32 head = pci_read(bdf, at), type = head >> 24;
 
 		if ((head & 0xff) == 9 && type < ARRAY_SIZE(v->area))
-			v->area[type] = (volatile u8 *)(u64)((pci_read(bdf, 0x10) & ~0xfu) + pci_read(bdf, at + 8));
+			v->area[type] = (volatile u8 *)(u64)((pci_read(bdf, 0x10) & ~0xfu) +
+							     pci_read(bdf, at + 8));
 		if ((head & 0xff) == 9 && type == 2)
 			v->notify_step = pci_read(bdf, at + 16);
 	}
@@ -126,7 +151,9 @@ static inline void virtio_start_with(struct virtio *v, unsigned queues, u32 feat
 	for (u64 i = 0; i < queues * sizeof(v->queue[0]) / 8; i++)
 		p[i] = 0;
 	for (u16 n = 0; n < queues; n++)
-		virtio_queue(v, n, (u64[]){ (u64)v->queue[n].desc, (u64)&v->queue[n].avail, (u64)&v->queue[n].used });
+		virtio_queue(v, n,
+			     (u64[]){ (u64)v->queue[n].desc, (u64)&v->queue[n].avail,
+				      (u64)&v->queue[n].used });
 	put(v, STATUS, 1, DRIVER_OK);
 }
 
@@ -135,7 +162,8 @@ static inline void virtio_start(struct virtio *v, unsigned queues)
 	virtio_start_with(v, queues, 0);
 }
 
-static inline void set_desc(volatile struct virtq *q, unsigned i, u64 addr, u32 len, u16 flags, u16 next)
+static inline void set_desc(volatile struct virtq *q, unsigned i, u64 addr, u32 len, u16 flags,
+			    u16 next)
 {
 	q->desc[i].addr = addr;
 	q->desc[i].len = len;
@@ -163,8 +191,8 @@ struct block_request {
 };
 
 /* A request in three descriptors from 3 * n on; not offered. */
-static inline void block_prepare(struct virtio *v, unsigned n, volatile struct block_request *r, u32 type, u64 sector, u64 data,
-				 u32 size)
+static inline void block_prepare(struct virtio *v, unsigned n, volatile struct block_request *r,
+				 u32 type, u64 sector, u64 data, u32 size)
 {
 	u16 at = (u16)(3 * n);
 
@@ -173,7 +201,8 @@ static inline void block_prepare(struct virtio *v, unsigned n, volatile struct b
 	r->sector = sector;
 	r->status = 0xff;
 	set_desc(v->queue, at, (u64)r, 16, DESC_NEXT, at + 1);
-	set_desc(v->queue, at + 1u, data, size, type == BLOCK_IN ? DESC_NEXT | DESC_WRITE : DESC_NEXT, at + 2);
+	set_desc(v->queue, at + 1u, data, size,
+		 type == BLOCK_IN ? DESC_NEXT | DESC_WRITE : DESC_NEXT, at + 2);
 	set_desc(v->queue, at + 2u, (u64)&r->status, 1, DESC_WRITE, 0);
 }
 

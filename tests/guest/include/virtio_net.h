@@ -11,8 +11,15 @@
 #define NET_FRAME_MAX 1514u
 enum { RECEIVE, SEND, CONTROL };
 enum {
-	NET_CSUM = 1 << 0, NET_GUEST_CSUM = 1 << 1, NET_GUEST_TSO4 = 1 << 7, NET_HOST_TSO4 = 1 << 11, NET_HOST_TSO6 = 1 << 12,
-	NET_HOST_ECN = 1 << 13, NET_MRG_RXBUF = 1 << 15, NET_CTRL_VQ = 1 << 17, NET_MQ = 1 << 22,
+	NET_CSUM = 1 << 0,
+	NET_GUEST_CSUM = 1 << 1,
+	NET_GUEST_TSO4 = 1 << 7,
+	NET_HOST_TSO4 = 1 << 11,
+	NET_HOST_TSO6 = 1 << 12,
+	NET_HOST_ECN = 1 << 13,
+	NET_MRG_RXBUF = 1 << 15,
+	NET_CTRL_VQ = 1 << 17,
+	NET_MQ = 1 << 22,
 };
 
 struct net_header {
@@ -30,7 +37,10 @@ struct net {
 	u8 mac[6];
 	u16 seen; /* of what was received */
 	volatile u8 buffer[NET_BUFFERS][NET_BUFFER];
-	struct { struct net_header header; volatile u8 frame[NET_FRAME_MAX + 1]; } __attribute__((packed)) out;
+	struct {
+		struct net_header header;
+		volatile u8 frame[NET_FRAME_MAX + 1];
+	} __attribute__((packed)) out;
 };
 
 /* What the witness' frames hold, and nobody's else. */
@@ -77,7 +87,9 @@ static inline volatile u8 *net_peek(struct net *n, u32 *size)
 		return 0;
 	id = q->used.ring[n->seen % VIRTQ_SIZE].id;
 	*size = q->used.ring[n->seen % VIRTQ_SIZE].len - (u32)sizeof(struct net_header);
-	return check(id < NET_BUFFERS, "buffer %u was not offered", id) ? n->buffer[id] + sizeof(struct net_header) : 0;
+	return check(id < NET_BUFFERS, "buffer %u was not offered", id)
+		       ? n->buffer[id] + sizeof(struct net_header)
+		       : 0;
 }
 
 static inline void net_release(struct net *n)

@@ -54,12 +54,8 @@ static void put_conversion(const char **fmt, va_list ap)
 	while (*f == 'l' && f++)
 		wide = true;
 	switch (*f) {
-	case 's':
-		puts(va_arg(ap, const char *));
-		break;
-	case 'c':
-		put((char)va_arg(ap, int));
-		break;
+	case 's': puts(va_arg(ap, const char *)); break;
+	case 'c': put((char)va_arg(ap, int)); break;
 	case 'd': {
 		s64 v = wide ? va_arg(ap, s64) : va_arg(ap, int);
 
@@ -68,8 +64,7 @@ static void put_conversion(const char **fmt, va_list ap)
 		put_number(v < 0 ? -(u64)v : (u64)v, 10, false);
 		break;
 	}
-	default:
-		put_number(wide ? va_arg(ap, u64) : va_arg(ap, u32), *f == 'x' ? 16 : 10, prefix);
+	default: put_number(wide ? va_arg(ap, u64) : va_arg(ap, u32), *f == 'x' ? 16 : 10, prefix);
 	}
 	*fmt = f;
 }
@@ -152,10 +147,12 @@ void exit_test(void)
 {
 	result();
 	/* With all registers full, for the next VM to find if one stays. */
-	asm volatile("mov %1, %%rcx; mov %1, %%rdx; mov %1, %%rsi; mov %1, %%rdi; mov %1, %%r8; mov %1, %%r9; mov %1, %%r10\n\t"
-		     "mov %1, %%r11; mov %1, %%r12; mov %1, %%r13; mov %1, %%r14; mov %1, %%r15; out %0, %2"
-		     : : "a"(failures ? 1u : 0u), "b"(FILLED), "i"(DEBUG_EXIT)
-		     : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory");
+	asm volatile(
+		"mov %1, %%rcx; mov %1, %%rdx; mov %1, %%rsi; mov %1, %%rdi; mov %1, %%r8; mov %1, %%r9; mov %1, %%r10\n\t"
+		"mov %1, %%r11; mov %1, %%r12; mov %1, %%r13; mov %1, %%r14; mov %1, %%r15; out %0, %2"
+		: : "a"(failures ? 1u : 0u), "b"(FILLED), "i"(DEBUG_EXIT)
+		: "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+		  "memory");
 	/* Nobody there: Bochs on its own ends by this. */
 	for (const char *p = "Shutdown"; *p; p++)
 		outb(0x8900, (u8)*p);

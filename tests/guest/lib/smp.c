@@ -93,7 +93,8 @@ u64 *page_entry(u64 va)
 	if (*pde & BIT(7)) {
 		table = page_alloc();
 		for (unsigned i = 0; i < 512; i++)
-			table[i] = (*pde & ~(BIT(21) - 1)) + i * PAGE_SIZE + (PTE_P | PTE_W | PTE_U);
+			table[i] =
+				(*pde & ~(BIT(21) - 1)) + i * PAGE_SIZE + (PTE_P | PTE_W | PTE_U);
 		*pde = (u64)table | PTE_P | PTE_W | PTE_U;
 	}
 	table = (u64 *)(*pde & ~0xfffull);

@@ -16,10 +16,12 @@ void trap_common(struct trap_frame *f);
 /* RFLAGS.RF as pushed: set by faults, by traps as it was, which is clear (SDM vol. 3, 18.3.1.1). #DF and #MC are neither. */
 static void check_resume_flag(const struct trap_frame *f)
 {
-	bool trap = f->vector == VEC_DB || f->vector == VEC_NMI || f->vector == VEC_BP || f->vector == VEC_OF;
+	bool trap = f->vector == VEC_DB || f->vector == VEC_NMI || f->vector == VEC_BP ||
+		    f->vector == VEC_OF;
 
 	if (f->vector != VEC_DF && f->vector != VEC_MC && !(f->rflags & RFLAGS_RF) != trap)
-		check(false, "vector %lu at RIP %#lx pushes RFLAGS %#lx", f->vector, f->rip, f->rflags);
+		check(false, "vector %lu at RIP %#lx pushes RFLAGS %#lx", f->vector, f->rip,
+		      f->rflags);
 }
 
 void trap_common(struct trap_frame *f)
@@ -49,8 +51,8 @@ void trap_common(struct trap_frame *f)
 		context_restore(c->user);
 	if (c->catching)
 		context_restore(c->catching);
-	check(false, "cpu %u: unexpected vector %lu, error %#lx, RIP %#lx, CS %#lx, CR2 %#lx", c->id, f->vector, f->error, f->rip,
-	      f->cs, (u64)c->trap_cr2);
+	check(false, "cpu %u: unexpected vector %lu, error %#lx, RIP %#lx, CS %#lx, CR2 %#lx",
+	      c->id, f->vector, f->error, f->rip, f->cs, (u64)c->trap_cr2);
 	exit_test();
 }
 
@@ -85,8 +87,12 @@ void idt_set(u8 vector, u8 dpl, u8 ist)
 {
 	u64 to = (u64)(trap_stubs + vector * 16);
 
-	idt[vector] = (struct gate){ .offset0 = (u16)to, .selector = SEL_CODE64, .ist = ist, .attr = (u8)(0x8e | dpl << 5),
-				     .offset1 = (u16)(to >> 16), .offset2 = (u32)(to >> 32) };
+	idt[vector] = (struct gate){ .offset0 = (u16)to,
+				     .selector = SEL_CODE64,
+				     .ist = ist,
+				     .attr = (u8)(0x8e | dpl << 5),
+				     .offset1 = (u16)(to >> 16),
+				     .offset2 = (u32)(to >> 32) };
 }
 
 void idt_load(const void *base, u16 limit)
@@ -109,7 +115,8 @@ void cpu_init(struct cpu *c)
 	c->tss.ist[0] = (u64)(c->ist_stack + sizeof(c->ist_stack));
 	c->tss.iomap = offsetof(struct tss, io);
 	c->tss.io[sizeof(c->tss.io) - 1] = 0xff;
-	d[0] = (sizeof(c->tss) - 1) | (base & 0xffffff) << 16 | 0x89ull << 40 | (base >> 24 & 0xff) << 56;
+	d[0] = (sizeof(c->tss) - 1) | (base & 0xffffff) << 16 | 0x89ull << 40 |
+	       (base >> 24 & 0xff) << 56;
 	d[1] = base >> 32;
 	asm volatile("lgdt %0" : : "m"(*gdt_pointer));
 	asm volatile("ltr %w0" : : "r"(SEL_TSS + 16 * c->id));

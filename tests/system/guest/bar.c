@@ -33,7 +33,8 @@ int main(int argc, char **argv)
 		return fail(argc > 1 ? argv[1] : "no file");
 	for (int i = 0; i < count; i++) {
 		uint64_t at = strtoull(argv[2 + i], NULL, 0);
-		void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(at & ~(uint64_t)(PAGE - 1)));
+		void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				  (off_t)(at & ~(uint64_t)(PAGE - 1)));
 
 		if (page == MAP_FAILED)
 			return fail(argv[2 + i]);

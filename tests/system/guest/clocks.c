@@ -65,7 +65,8 @@ static uint64_t reference(void)
 	uint32_t low;
 
 	if (hpet)
-		return (uint64_t)((unsigned __int128)hpet[HPET_COUNTER] * (hpet[HPET_CAPABILITIES] >> 32) / FS_PER_NS);
+		return (uint64_t)((unsigned __int128)hpet[HPET_COUNTER] *
+				  (hpet[HPET_CAPABILITIES] >> 32) / FS_PER_NS);
 	low = inl(PORT);
 
 	return (uint64_t)inl(PORT + 4) << 32 | low;
@@ -86,8 +87,9 @@ static void line(void)
 		}
 	}
 	/* Both clocks for the same moment of the reference: the second is moved by what passed in between. */
-	printf("clocks: %llu %llu %llu %llu %llu\n", (unsigned long long)ref[0], (unsigned long long)at[0],
-	       (unsigned long long)best[0], (unsigned long long)(at[1] - (ref[1] - ref[0])), (unsigned long long)best[1]);
+	printf("clocks: %llu %llu %llu %llu %llu\n", (unsigned long long)ref[0],
+	       (unsigned long long)at[0], (unsigned long long)best[0],
+	       (unsigned long long)(at[1] - (ref[1] - ref[0])), (unsigned long long)best[1]);
 	fflush(stdout);
 }
 
@@ -144,8 +146,8 @@ static void *ring_thread(void *arg)
 				_mm_pause();
 		t = now(CLOCK_MONOTONIC);
 		if (t < ring.last && !ring.bad++)
-			printf("back by %llu ns at read %lu, from CPU %u to %u\n", (unsigned long long)(ring.last - t),
-			       ring.reads, ring.owner, me);
+			printf("back by %llu ns at read %lu, from CPU %u to %u\n",
+			       (unsigned long long)(ring.last - t), ring.reads, ring.owner, me);
 		ring.last = t;
 		ring.handovers += ring.owner != me;
 		__atomic_store_n(&ring.owner, me, __ATOMIC_RELAXED);
@@ -154,7 +156,8 @@ static void *ring_thread(void *arg)
 		ring.left -= more;
 		__atomic_store_n(&ring.lock, 0, __ATOMIC_RELEASE);
 		/* Another one's turn, unless none runs just now: an emulator has fewer CPUs than it shows. */
-		for (int i = 0; i < PATIENCE && __atomic_load_n(&ring.owner, __ATOMIC_RELAXED) == me; i++)
+		for (int i = 0;
+		     i < PATIENCE && __atomic_load_n(&ring.owner, __ATOMIC_RELAXED) == me; i++)
 			_mm_pause();
 	}
 	return NULL;
@@ -232,7 +235,8 @@ static void doze(unsigned us)
 
 int main(int argc, char **argv)
 {
-	unsigned long a = argc > 2 ? strtoul(argv[2], NULL, 10) : 0, b = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
+	unsigned long a = argc > 2 ? strtoul(argv[2], NULL, 10) : 0,
+		      b = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
 	const char *what = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(what, "ring"))

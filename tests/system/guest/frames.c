@@ -52,12 +52,14 @@ static void look(const unsigned char *frame, size_t bytes)
 	struct flow *f;
 
 	from[sender]++;
-	if (bytes < sizeof(*ether) + sizeof(*ip) + sizeof(*udp) || ether->ether_type != htons(ETHERTYPE_IP) ||
-	    ip->protocol != IPPROTO_UDP || ip->ihl != 5 || udp->dest != htons(9) || sender >= KNOWN || to >= KNOWN)
+	if (bytes < sizeof(*ether) + sizeof(*ip) + sizeof(*udp) ||
+	    ether->ether_type != htons(ETHERTYPE_IP) || ip->protocol != IPPROTO_UDP ||
+	    ip->ihl != 5 || udp->dest != htons(9) || sender >= KNOWN || to >= KNOWN)
 		return;
 	f = &flow[sender][to];
 	if (ntohs(ip->tot_len) + sizeof(*ether) != bytes ||
-	    !is_next((const unsigned char *)(udp + 1), bytes - sizeof(*ether) - sizeof(*ip) - sizeof(*udp), f->count))
+	    !is_next((const unsigned char *)(udp + 1),
+		     bytes - sizeof(*ether) - sizeof(*ip) - sizeof(*udp), f->count))
 		f->wrong++;
 	f->count++;
 }
@@ -79,7 +81,8 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &blocked, &before);
 	sigaction(SIGTERM, &term, NULL);
 	if (setsockopt(s, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) ||
-	    setsockopt(s, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) || bind(s, (struct sockaddr *)&at, sizeof(at)))
+	    setsockopt(s, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) ||
+	    bind(s, (struct sockaddr *)&at, sizeof(at)))
 		return 1;
 	printf("ready\n");
 	fflush(stdout);
@@ -87,9 +90,11 @@ int main(int argc, char **argv)
 	for (;;) {
 		struct sockaddr_ll origin;
 		socklen_t size = sizeof(origin);
-		ssize_t got = recvfrom(s, frame, sizeof(frame), MSG_DONTWAIT, (struct sockaddr *)&origin, &size);
+		ssize_t got = recvfrom(s, frame, sizeof(frame), MSG_DONTWAIT,
+				       (struct sockaddr *)&origin, &size);
 
-		if (got >= (ssize_t)sizeof(struct ether_header) && origin.sll_pkttype != PACKET_OUTGOING)
+		if (got >= (ssize_t)sizeof(struct ether_header) &&
+		    origin.sll_pkttype != PACKET_OUTGOING)
 			look(frame, (size_t)got);
 		if (got >= 0)
 			continue;
@@ -105,7 +110,7 @@ int main(int argc, char **argv)
 			printf("from-%u: %u\n", i, from[i]);
 	for (unsigned i = 0; i < KNOWN * KNOWN; i++)
 		if (flow[i / KNOWN][i % KNOWN].count)
-			printf("flood-%u-%u: %u, wrong %u\n", i / KNOWN, i % KNOWN, flow[i / KNOWN][i % KNOWN].count,
-			       flow[i / KNOWN][i % KNOWN].wrong);
+			printf("flood-%u-%u: %u, wrong %u\n", i / KNOWN, i % KNOWN,
+			       flow[i / KNOWN][i % KNOWN].count, flow[i / KNOWN][i % KNOWN].wrong);
 	return 0;
 }

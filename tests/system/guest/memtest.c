@@ -36,8 +36,8 @@ static int pass(uint64_t *mem, size_t words, uint64_t invert)
 		mem[i] = pattern(i, invert);
 	for (size_t i = 0; i < words; i++) {
 		if (mem[i] != pattern(i, invert)) {
-			printf("wrong word %zu: %#llx, expected %#llx\n", i, (unsigned long long)mem[i],
-			       (unsigned long long)pattern(i, invert));
+			printf("wrong word %zu: %#llx, expected %#llx\n", i,
+			       (unsigned long long)mem[i], (unsigned long long)pattern(i, invert));
 			return -1;
 		}
 	}
@@ -51,7 +51,8 @@ int main(int argc, char **argv)
 	uint64_t *mem;
 
 	if (!size || percent > 95) {
-		printf("no size: %lu %% of %llu KiB\n", percent, (unsigned long long)available_kib());
+		printf("no size: %lu %% of %llu KiB\n", percent,
+		       (unsigned long long)available_kib());
 		return 1;
 	}
 	mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

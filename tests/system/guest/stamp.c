@@ -32,7 +32,8 @@ static int die(const char *what)
 }
 
 /* Its accesses are counted from outside (qemu_memory.c), by the address of this section (tools/guest-image). */
-__attribute__((noipa, section(".counted"))) static void sweep(char *memory, size_t size, unsigned cpu)
+__attribute__((noipa, section(".counted"))) static void sweep(char *memory, size_t size,
+							      unsigned cpu)
 {
 	for (size_t at = 0; at < size; at += PAGE) {
 		volatile struct stamp *s = (volatile struct stamp *)(memory + at);
@@ -88,7 +89,8 @@ int main(int argc, char **argv)
 	for (long cpu = 0; cpu < cpus; cpu++)
 		if (read(done[0], line, 1) != 1)
 			die("pipe");
-	printf("margay-test: stamped: %lu pages on each of %ld CPUs, %d writes each\n", size / PAGE, cpus, SWEEPS);
+	printf("margay-test: stamped: %lu pages on each of %ld CPUs, %d writes each\n", size / PAGE,
+	       cpus, SWEEPS);
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		die("input");

@@ -17,11 +17,13 @@ int main(int argc, char **argv)
 	count = atoi(argv[2]);
 	bytes = atoi(argv[3]);
 	memset(data, 'x', sizeof(data));
-	for (int i = 0; i < count && bytes >= (int)sizeof(uint32_t) && bytes <= (int)sizeof(data); i++) {
+	for (int i = 0; i < count && bytes >= (int)sizeof(uint32_t) && bytes <= (int)sizeof(data);
+	     i++) {
 		uint32_t number = htonl((uint32_t)i);
 
 		memcpy(data, &number, sizeof(number));
-		sent += sendto(s, data, (size_t)bytes, 0, (struct sockaddr *)&to, sizeof(to)) == bytes;
+		sent += sendto(s, data, (size_t)bytes, 0, (struct sockaddr *)&to, sizeof(to)) ==
+			bytes;
 	}
 	printf("%d\n", sent);
 	return 0;

@@ -17,7 +17,15 @@
 #define WORDS (PAGE / sizeof(uint64_t))
 #define REGISTERS 0x100000
 /* edu, by QEMU's docs/specs/edu.rst. */
-enum { FROM = 0x80, TO = 0x88, COUNT = 0x90, COMMAND = 0x98, START = 1, TO_RAM = 2, BUFFER = 0x40000 };
+enum {
+	FROM = 0x80,
+	TO = 0x88,
+	COUNT = 0x90,
+	COMMAND = 0x98,
+	START = 1,
+	TO_RAM = 2,
+	BUFFER = 0x40000
+};
 #define PATTERN 0x75736572646d6100ull
 
 static volatile uint8_t *registers;
@@ -42,7 +50,8 @@ static uint64_t physical(const volatile void *page)
 	uint64_t entry = 0;
 	int fd = open("/proc/self/pagemap", O_RDONLY);
 
-	if (fd < 0 || pread(fd, &entry, sizeof(entry), (off_t)((uintptr_t)page / PAGE * sizeof(entry))) != sizeof(entry))
+	if (fd < 0 || pread(fd, &entry, sizeof(entry),
+			    (off_t)((uintptr_t)page / PAGE * sizeof(entry))) != sizeof(entry))
 		return 0;
 	close(fd);
 	return (entry & ((1ull << 55) - 1)) * PAGE;
@@ -65,14 +74,17 @@ static int carry(uint64_t from, uint64_t to, uint64_t command)
 
 int main(int argc, char **argv)
 {
-	volatile uint64_t *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0);
-	int config = argc > 1 ? file(argv[1], "config") : -1, resource = argc > 1 ? file(argv[1], "resource0") : -1;
+	volatile uint64_t *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0);
+	int config = argc > 1 ? file(argv[1], "config") : -1,
+	    resource = argc > 1 ? file(argv[1], "resource0") : -1;
 	uint16_t command = 0;
 	uint64_t source, target;
 
 	if (config < 0 || resource < 0 || page == MAP_FAILED)
 		return fail("no device");
-	if (pread(config, &command, 2, 4) != 2 || (command |= 6, pwrite(config, &command, 2, 4) != 2))
+	if (pread(config, &command, 2, 4) != 2 ||
+	    (command |= 6, pwrite(config, &command, 2, 4) != 2))
 		return fail("command");
 	registers = mmap(NULL, REGISTERS, PROT_READ | PROT_WRITE, MAP_SHARED, resource, 0);
 	if (registers == MAP_FAILED)
@@ -90,7 +102,8 @@ int main(int argc, char **argv)
 		return fail("it does not end");
 	for (unsigned i = 0; i < WORDS; i++)
 		if (page[WORDS + i] != PATTERN + i) {
-			printf("margay-test: user-dma: wrong, %#llx\n", (unsigned long long)page[WORDS + i]);
+			printf("margay-test: user-dma: wrong, %#llx\n",
+			       (unsigned long long)page[WORDS + i]);
 			return 0;
 		}
 	printf("margay-test: user-dma: right\n");

@@ -25,17 +25,16 @@ static uint8_t in[NREGS * REG_BYTES] __attribute__((aligned(64)));
 static uint8_t out[NREGS * REG_BYTES] __attribute__((aligned(64)));
 
 /* A CPUID exit and some hundred cycles in user mode, where a timer may fall. */
-#define BETWEEN                                      \
+#define BETWEEN \
 	"mov $0, %%eax\n\txor %%ecx, %%ecx\n\tcpuid\n\t" \
 	"mov $200, %%ecx\n1:\n\tpause\n\tdec %%ecx\n\tjnz 1b\n\t"
 
-#define ALL8(m, r) \
-	m(r, 0) m(r, 1) m(r, 2) m(r, 3) m(r, 4) m(r, 5) m(r, 6) m(r, 7)
-#define ALL16(m, r) \
-	ALL8(m, r) m(r, 8) m(r, 9) m(r, 10) m(r, 11) m(r, 12) m(r, 13) m(r, 14) m(r, 15)
-#define ALL32(m, r)                                                                                            \
-	ALL16(m, r) m(r, 16) m(r, 17) m(r, 18) m(r, 19) m(r, 20) m(r, 21) m(r, 22) m(r, 23) m(r, 24) m(r, 25)  \
-	m(r, 26) m(r, 27) m(r, 28) m(r, 29) m(r, 30) m(r, 31)
+#define ALL8(m, r) m(r, 0) m(r, 1) m(r, 2) m(r, 3) m(r, 4) m(r, 5) m(r, 6) m(r, 7)
+#define ALL16(m, r) ALL8(m, r) m(r, 8) m(r, 9) m(r, 10) m(r, 11) m(r, 12) m(r, 13) m(r, 14) m(r, 15)
+#define ALL32(m, r) \
+	ALL16(m, r) \
+	m(r, 16) m(r, 17) m(r, 18) m(r, 19) m(r, 20) m(r, 21) m(r, 22) m(r, 23) m(r, 24) m(r, 25) \
+		m(r, 26) m(r, 27) m(r, 28) m(r, 29) m(r, 30) m(r, 31)
 
 #define LOAD_XMM(r, n) "movdqu 64*" #n "(%0), %%" #r #n "\n\t"
 #define STORE_XMM(r, n) "movdqu %%" #r #n ", 64*" #n "(%1)\n\t"
@@ -48,19 +47,20 @@ static uint8_t out[NREGS * REG_BYTES] __attribute__((aligned(64)));
 
 static void round_xmm(void)
 {
-	__asm__ volatile(ALL16(LOAD_XMM, xmm) BETWEEN ALL16(STORE_XMM, xmm) : : "S"(in), "D"(out) : CLOBBERS);
+	__asm__ volatile(ALL16(LOAD_XMM, xmm) BETWEEN ALL16(STORE_XMM, xmm) : : "S"(in), "D"(out)
+			 : CLOBBERS);
 }
 
 static void round_ymm(void)
 {
-	__asm__ volatile(ALL16(LOAD_YMM, ymm) BETWEEN ALL16(STORE_YMM, ymm) "vzeroupper"
-			 : : "S"(in), "D"(out) : CLOBBERS);
+	__asm__ volatile(ALL16(LOAD_YMM, ymm) BETWEEN ALL16(STORE_YMM, ymm) "vzeroupper" :
+			 : "S"(in), "D"(out) : CLOBBERS);
 }
 
 static void round_zmm(void)
 {
-	__asm__ volatile(ALL32(LOAD_ZMM, zmm) BETWEEN ALL32(STORE_ZMM, zmm) "vzeroupper"
-			 : : "S"(in), "D"(out) : CLOBBERS);
+	__asm__ volatile(ALL32(LOAD_ZMM, zmm) BETWEEN ALL32(STORE_ZMM, zmm) "vzeroupper" :
+			 : "S"(in), "D"(out) : CLOBBERS);
 }
 
 struct kind {
@@ -92,7 +92,8 @@ static const struct kind *widest(void)
 	return &kinds[1];
 }
 
-static int run(const struct kind *k, unsigned seed, unsigned seconds, volatile unsigned long *checks)
+static int run(const struct kind *k, unsigned seed, unsigned seconds,
+	       volatile unsigned long *checks)
 {
 	time_t end = time(NULL) + seconds;
 

@@ -20,7 +20,9 @@ enum { QUEUES, INTERRUPTS };
 static int command(int fd, unsigned controller, unsigned what, unsigned action, unsigned count)
 {
 	struct nvme_admin_cmd c = {
-		.opcode = VIRTUALIZATION_MANAGEMENT, .cdw10 = controller << 16 | what << 8 | action, .cdw11 = count,
+		.opcode = VIRTUALIZATION_MANAGEMENT,
+		.cdw10 = controller << 16 | what << 8 | action,
+		.cdw11 = count,
 	};
 
 	return ioctl(fd, NVME_IOCTL_ADMIN_CMD, &c);
@@ -41,7 +43,7 @@ int main(int argc, char **argv)
 	queues = command(fd, controller, QUEUES, ASSIGN, (unsigned)atoi(argv[3]));
 	interrupts = command(fd, controller, INTERRUPTS, ASSIGN, (unsigned)atoi(argv[4]));
 	online = command(fd, controller, 0, ONLINE, 0);
-	printf("margay-virt-mgmt: controller %u: %#x %#x %#x\n", controller, (unsigned)queues, (unsigned)interrupts,
-	       (unsigned)online);
+	printf("margay-virt-mgmt: controller %u: %#x %#x %#x\n", controller, (unsigned)queues,
+	       (unsigned)interrupts, (unsigned)online);
 	return queues || interrupts || online;
 }

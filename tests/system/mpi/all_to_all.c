@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #define PER_PROCESS (1u << 19)
-#define KEYS        (1u << 16) /* from 0 on */
-#define ROUNDS      4
-#define MOST        64         /* processes */
+#define KEYS (1u << 16) /* from 0 on */
+#define ROUNDS 4
+#define MOST 64         /* processes */
 
 /* The n-th of all keys: Steele, Lea and Flood's SplitMix64. */
 static uint32_t key(uint64_t n)
@@ -48,7 +48,8 @@ static void make_keys(uint64_t first, uint32_t *sorted, int *count, int *from, i
 }
 
 /* How many of the keys that came are too many or too few. */
-static uint64_t wrong_keys(const uint32_t *got, int n, uint64_t round, int me, int processes, int64_t *histogram)
+static uint64_t wrong_keys(const uint32_t *got, int n, uint64_t round, int me, int processes,
+			   int64_t *histogram)
 {
 	uint64_t all = (uint64_t)processes * PER_PROCESS, wrong = 0;
 
@@ -90,19 +91,21 @@ int main(int argc, char **argv)
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		int n = 0;
 
-		make_keys((round * (unsigned)processes + (unsigned)me) * PER_PROCESS, mine, count, from, processes);
+		make_keys((round * (unsigned)processes + (unsigned)me) * PER_PROCESS, mine, count,
+			  from, processes);
 		MPI_Alltoall(count, 1, MPI_INT, coming, 1, MPI_INT, MPI_COMM_WORLD);
 		for (int p = 0; p < processes; n += coming[p++])
 			to[p] = n;
-		MPI_Alltoallv(mine, count, from, MPI_UINT32_T, got, coming, to, MPI_UINT32_T, MPI_COMM_WORLD);
+		MPI_Alltoallv(mine, count, from, MPI_UINT32_T, got, coming, to, MPI_UINT32_T,
+			      MPI_COMM_WORLD);
 		wrong += wrong_keys(got, n, round, me, processes, histogram);
 		bytes += sizeof(*got) * (unsigned)(n - coming[me]);
 	}
 	MPI_Allreduce(&wrong, &all_wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
 	MPI_Allreduce(&bytes, &all_bytes, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
 	if (!me)
-		printf("%d processes, %llu bytes between them, %llu keys wrong\n", processes, (unsigned long long)all_bytes,
-		       (unsigned long long)all_wrong);
+		printf("%d processes, %llu bytes between them, %llu keys wrong\n", processes,
+		       (unsigned long long)all_bytes, (unsigned long long)all_wrong);
 	MPI_Finalize();
 	return all_wrong ? 1 : 0;
 }
