@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* HPET (IA-PC HPET 1.0a, 2.3): the main counter as a reference clock, and one comparator that interrupts. */
+/*
+ * HPET (IA-PC HPET 1.0a, 2.3): the main counter as a reference clock, and one comparator that
+ * interrupts.
+ */
 #ifndef DRIVERS_HPET_H
 #define DRIVERS_HPET_H
 
@@ -21,16 +24,25 @@ u64 hpet_mask(void);
 /* Femtoseconds per tick. */
 u32 hpet_period_fs(void);
 
-/* ---- hpet_alarm.c, in images with DIRECT_INTERRUPTS: only when present; one call at a time ---- */
+/* ---- hpet_alarm.c, in images with DIRECT_INTERRUPTS: only when present; one call at a time  */
 
-/* The inputs of I/O APICs (global system interrupts, a bit each) to which comparator n can be led; 0: no such comparator. */
+/*
+ * The inputs of I/O APICs (global system interrupts, a bit each) to which comparator n can be led;
+ * 0: no such comparator.
+ */
 u32 hpet_alarm_inputs(unsigned n);
 /* It shall be this one, at this input, as an edge, from the next arming on. */
 void hpet_alarm_choose(unsigned n, unsigned input);
-/* Interrupts once, so many ticks from now or somewhat later, or when the counter's low half wraps; not as was said before. */
+/*
+ * Interrupts once, so many ticks from now or somewhat later, or when the counter's low half wraps;
+ * not as was said before.
+ */
 void hpet_alarm_arm(u32 ticks);
 void hpet_alarm_stop(void);
-/* Has it interrupted since this was asked last? Also when it was armed anew or stopped meanwhile. Then it is not armed. */
+/*
+ * Has it interrupted since this was asked last? Also when it was armed anew or stopped meanwhile.
+ * Then it is not armed.
+ */
 bool hpet_alarm_asked(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One comparator of the HPET as a one-shot timer (IA-PC HPET 1.0a, 2.3.8 and 2.3.9). All of them compare 32 bits of the counter
- * when they are told to, and for equality: one that is written too late would be a whole round late. In this mode they interrupt
- * as well when the counter's low half wraps.
+ * One comparator of the HPET as a one-shot timer (IA-PC HPET 1.0a, 2.3.8 and 2.3.9). All of them
+ * compare 32 bits of the counter when they are told to, and for equality: one that is written too
+ * late would be a whole round late. In this mode they interrupt as well when the counter's low half
+ * wraps.
  */
 #include "arch/x86_64/cpu/insn.h"
 #include "drivers/hpet.h"
@@ -16,7 +17,10 @@
 #define T_ENABLE BIT(2)
 #define T_32_BITS BIT(8)
 #define T_ROUTE_SHIFT 9
-/* Ticks that chipsets may need till a written comparator is the one that counts; Linux knows of some that need many. */
+/*
+ * Ticks that chipsets may need till a written comparator is the one that counts; Linux knows of
+ * some that need many.
+ */
 #define LATE 128u
 
 static volatile u8 *timer;

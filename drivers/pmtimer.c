@@ -24,7 +24,10 @@ int pmtimer_init(const struct fadt_info *info)
 		return -ENODEV;
 	mask = info->flags & ACPI_FADT_TMR_VAL_EXT ? 0xffffffffu : 0xffffffu;
 
-	/* A tick is 280 ns, a read of the port takes longer than a few nanoseconds: a thousand suffice to see one. */
+	/*
+	 * A tick is 280 ns, a read of the port takes longer than a few nanoseconds: a thousand
+	 * suffice to see one.
+	 */
 	first = pmtimer_read();
 	for (unsigned i = 0; i < 1000; i++)
 		if (pmtimer_read() != first)

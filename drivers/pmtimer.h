@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The ACPI power management timer as a reference clock (ACPI 4.8.2.1): 24 or 32 bits, by port or memory. */
+/*
+ * The ACPI power management timer as a reference clock (ACPI 4.8.2.1): 24 or 32 bits, by port or
+ * memory.
+ */
 #ifndef DRIVERS_PMTIMER_H
 #define DRIVERS_PMTIMER_H
 
@@ -12,7 +15,10 @@
 int pmtimer_init(const struct fadt_info *info);
 
 bool pmtimer_present(void);
-/* The counter, as a struct tsc_reference reads it; only the bits of pmtimer_mask() count. Only when present. */
+/*
+ * The counter, as a struct tsc_reference reads it; only the bits of pmtimer_mask() count. Only when
+ * present.
+ */
 u64 pmtimer_read(void);
 u32 pmtimer_mask(void);
 

@@ -46,7 +46,10 @@ int rtc_read(u8 century, u64 *seconds)
 {
 	struct rtc_registers a, b;
 
-	/* An update may begin between the check and the last register: only two equal readings count. */
+	/*
+	 * An update may begin between the check and the last register: only two equal readings
+	 * count.
+	 */
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (!wait_no_update())
 			break;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: from the CMOS clock's registers to a time, and a day's date (MC146818A data sheet, "Time, calendar, and alarm"). */
+/*
+ * Pure module: from the CMOS clock's registers to a time, and a day's date (MC146818A data sheet,
+ * "Time, calendar, and alarm").
+ */
 #include <margay/rtc.h>
 
 #include <margay/errno.h>
@@ -14,8 +17,8 @@ static bool decode(u8 raw, bool binary, unsigned *out)
 }
 
 /*
- * Days from 1970-01-01 to a date of the Gregorian calendar, with the year taken to begin in March: leap days come last. Month 13
- * is the next January.
+ * Days from 1970-01-01 to a date of the Gregorian calendar, with the year taken to begin in March:
+ * leap days come last. Month 13 is the next January.
  */
 static u64 days_to(unsigned year, unsigned month, unsigned day)
 {

@@ -78,7 +78,10 @@ static bool has_loopback(const struct uart8250 *u)
 	return status == (MSR_DCD | MSR_CTS);
 }
 
-/* Its transmitter is empty, or becomes so: what floats at zeros never is, and each byte would wait for it. */
+/*
+ * Its transmitter is empty, or becomes so: what floats at zeros never is, and each byte would wait
+ * for it.
+ */
 static bool may_send(const struct uart8250 *u)
 {
 	u8 status = 0;

@@ -26,8 +26,8 @@ struct uart8250 {
 #define UART_LSR_TEMT BIT(6)
 
 /*
- * Is there one? By the scratch register and modem loopback; what has neither, as some BMCs' has not, is odd, and what reads as ones
- * is absent. mmio, wide or port is set by the caller.
+ * Is there one? By the scratch register and modem loopback; what has neither, as some BMCs' has
+ * not, is odd, and what reads as ones is absent. mmio, wide or port is set by the caller.
  */
 enum uart8250_found { UART8250_ABSENT, UART8250_ODD, UART8250_GOOD };
 enum uart8250_found uart8250_probe(const struct uart8250 *uart);

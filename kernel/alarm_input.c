@@ -14,12 +14,18 @@
 #define TRY_MS 250    /* a busy emulator's NMI may be late */
 #define SHOTS 3       /* the console and gdb have one NMI each before they are looked at */
 #define COMPARATORS 32
-/* 8 is the RTC's, which interrupts nobody here; chipsets offer 11, 12, and 16 to 23. Not 2: the PIT interrupts all the time. */
+/*
+ * 8 is the RTC's, which interrupts nobody here; chipsets offer 11, 12, and 16 to 23. Not 2: the PIT
+ * interrupts all the time.
+ */
 #define INPUTS 0xff1900u
 
 static void over(struct host_timer *) { }
 
-/* Does an NMI come by this input, each time? Asleep, so that an emulator's timers run that has one CPU for them and this one. */
+/*
+ * Does an NMI come by this input, each time? Asleep, so that an emulator's timers run that has one
+ * CPU for them and this one.
+ */
 static bool try(unsigned n, unsigned input)
 {
 	const struct cpu *cpu = this_cpu();
@@ -58,7 +64,10 @@ void alarm_init(void)
 
 	if (!hpet_present() || nmi_request(NMI_MESSAGE, alarm_look))
 		return;
-	/* Lines of PCI functions: a guest that gets one of these wants it. Those that are no function have input 0. */
+	/*
+	 * Lines of PCI functions: a guest that gets one of these wants it. Those that are no
+	 * function have input 0.
+	 */
 	for (unsigned i = 0; IS_ENABLED(CONFIG_PASSTHROUGH) && i < HOST_PCI_FUNCTIONS; i++)
 		if (!host_intx_route(i, &line) && line.gsi < 32)
 			taken |= 1u << line.gsi;

@@ -110,7 +110,10 @@ static void read_tables(struct cmdline *c)
 
 	if (why)
 		printk("console: table SPCR: %s: ignored", why);
-	/* The DSDT has ports, and does not say which is a console: one that works already is not left for it. */
+	/*
+	 * The DSDT has ports, and does not say which is a console: one that works already is not
+	 * left for it.
+	 */
 	if (!c->console_named && !(has_spcr && move(c, &spcr, "SPCR")) && !console_works() &&
 	    dsdt && find_in_dsdt(dsdt, &u))
 		move(c, &u, "DSDT");

@@ -26,7 +26,10 @@ static void ask(bool on)
 	serial_unlock(locked);
 }
 
-/* As NMI: a guest that keeps interrupts off, or has the CPU's interrupts to itself, does not keep the operator out. */
+/*
+ * As NMI: a guest that keeps interrupts off, or has the CPU's interrupts to itself, does not keep
+ * the operator out.
+ */
 static bool request(s32 irq)
 {
 	return irq >= 0 && !nmi_request((unsigned)irq, IS_ENABLED(CONFIG_CONSOLE_FOLLOWS)

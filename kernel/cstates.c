@@ -18,9 +18,15 @@
 
 #define SETS 8 /* that differ; all CPUs of a node have one, or two */
 
-/* The register of a C-state in functional fixed hardware: its bit offset is a class, its address what the class asks for. */
+/*
+ * The register of a C-state in functional fixed hardware: its bit offset is a class, its address
+ * what the class asks for.
+ */
 enum { CLASS_HALT = 0, CLASS_MWAIT = 2, HINT_MAX = 0xff };
-/* CPUID 5 (SDM vol. 2, CPUID): extensions are enumerated, and an interrupt ends MWAIT though IF is 0. */
+/*
+ * CPUID 5 (SDM vol. 2, CPUID): extensions are enumerated, and an interrupt ends MWAIT though IF is
+ * 0.
+ */
 #define LEAF5_ECX_NEEDED 3u
 
 static struct spinlock lock; /* guards the next line, and all below it until that is true */
@@ -30,7 +36,10 @@ static unsigned nr_sets;
 /* by their place in the MADT: 1 is the first one; 0: none is known */
 static u8 set_of[MADT_MAX_CPUS];
 
-/* Bits 7:4 of a hint are the C-state minus 1, bits 3:0 a substate; EDX has how many of these there are, by state. */
+/*
+ * Bits 7:4 of a hint are the C-state minus 1, bits 3:0 a substate; EDX has how many of these there
+ * are, by state.
+ */
 static bool leaf5_knows(const struct cpuid_regs *leaf5, u64 hint)
 {
 	u32 state = (u32)(hint >> 4) + 1;
@@ -56,7 +65,10 @@ void cstates_keep(struct cstates *states, const struct cpuid_regs *leaf5)
 
 		if (!guest_enters(&s, leaf5))
 			continue;
-		/* C3 has the OS care for the caches, by registers that a hardware-reduced platform lacks. MWAIT does so itself. */
+		/*
+		 * C3 has the OS care for the caches, by registers that a hardware-reduced platform
+		 * lacks. MWAIT does so itself.
+		 */
 		s.type = MIN(s.type, (u8)2);
 		states->state[kept++] = s;
 	}

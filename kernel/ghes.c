@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Errors that firmware has found and keeps in memory (ACPI 6.4, 18.3.2.7): looked for after an NMI of the platform, and by whoever
- * looks for corrected errors; and in a machine check of which no bank tells. Each section is a line, and memory that is lost is
- * kept out of use; then the block is the firmware's again.
+ * Errors that firmware has found and keeps in memory (ACPI 6.4, 18.3.2.7): looked for after an NMI
+ * of the platform, and by whoever looks for corrected errors; and in a machine check of which no
+ * bank tells. Each section is a line, and memory that is lost is kept out of use; then the block is
+ * the firmware's again.
  */
 #include <margay/host.h>
 #include <margay/spinlock.h>
@@ -29,10 +30,14 @@ static struct block_of {
 static unsigned count; /* constant after ghes_init() */
 static struct spinlock lock; /* guards the blocks, and the copy */
 static u8 copy[BLOCK_MAX] __aligned(8);
-/* Lines: a guest may use what is broken again and again. Of pages that are lost each is told, once. */
+/*
+ * Lines: a guest may use what is broken again and again. Of pages that are lost each is told, once.
+ */
 static struct log_limit corrected, fatal, lost = { .burst = HOST_LOST_MAX };
 
-/* Not where VMs and the hypervisor have their memory: firmware would be wrong, and be written to. */
+/*
+ * Not where VMs and the hypervisor have their memory: firmware would be wrong, and be written to.
+ */
 static volatile u8 *map(u64 at, u64 size)
 {
 	const struct bootinfo *bi = bootinfo_of_boot();
@@ -75,7 +80,10 @@ void ghes_init(void)
 		printk("firmware's errors: %u blocks in memory", count);
 }
 
-/* What the blocks have held: sections, and of these how many with a page that is lost, and the last one. */
+/*
+ * What the blocks have held: sections, and of these how many with a page that is lost, and the last
+ * one.
+ */
 struct sum {
 	unsigned sections;
 	unsigned lost;

@@ -45,7 +45,10 @@ void host_apic_reset(void)
 	apic_give(unused);
 }
 
-/* An APIC that is off has masked all entries of its LVT, and keeps them so when it is on again (SDM vol. 3, 11.4.7.2). */
+/*
+ * An APIC that is off has masked all entries of its LVT, and keeps them so when it is on again (SDM
+ * vol. 3, 11.4.7.2).
+ */
 static void restore_lvt(void)
 {
 	for (unsigned i = 0; i < 2; i++)

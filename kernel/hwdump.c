@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the firmware and the boot loader said of the machine, and its PCI functions, for the hardware check's dump. */
+/*
+ * What the firmware and the boot loader said of the machine, and its PCI functions, for the
+ * hardware check's dump.
+ */
 #include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"

@@ -36,7 +36,10 @@ void idle_work_pass_on(void)
 	for (unsigned i = 0; i < host_cpu_count(); i++) {
 		struct cpu *cpu = cpu_get(i);
 
-		/* One that gets work at this moment passes it on. One that was given up may be back, but is not kicked. */
+		/*
+		 * One that gets work at this moment passes it on. One that was given up may be
+		 * back, but is not kicked.
+		 */
 		if (cpu != this_cpu() && cpu->online &&
 		    __atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE) &&
 		    !__atomic_load_n(&cpu->work, __ATOMIC_SEQ_CST)) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Work for CPUs that have nothing else to do: host_idle_work() (<margay/host.h>), as the work loop has it. */
+/*
+ * Work for CPUs that have nothing else to do: host_idle_work() (<margay/host.h>), as the work loop
+ * has it.
+ */
 #ifndef KERNEL_IDLE_WORK_H
 #define KERNEL_IDLE_WORK_H
 

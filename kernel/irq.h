@@ -12,15 +12,16 @@ void irq_init(void);
 void irq_local_nmis(void);
 
 /*
- * In images with DIRECT_INTERRUPTS (x2apic.c): whether x2APIC mode is wanted, for apic_init(), by the DMAR and x2apic= of the
- * command line; then a line where it stays off for that (host_x2apic_off()). Once each.
+ * In images with DIRECT_INTERRUPTS (x2apic.c): whether x2APIC mode is wanted, for apic_init(), by
+ * the DMAR and x2apic= of the command line; then a line where it stays off for that
+ * (host_x2apic_off()). Once each.
  */
 bool x2apic_wanted(void);
 void x2apic_tell(void);
 
 /*
- * Routes an ISA interrupt (0-15) as NMI to a CPU, through the MADT's
- * source overrides; from 16 on an input of the I/O APICs, which is low when it asks, as those of PCI. Whatever the line is, what
+ * Routes an ISA interrupt (0-15) as NMI to a CPU, through the MADT's source overrides; from 16 on
+ * an input of the I/O APICs, which is low when it asks, as those of PCI. Whatever the line is, what
  * arrives there is an edge. 0 or -errno (logged).
  */
 int irq_route_nmi(unsigned irq, unsigned cpu);

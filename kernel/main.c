@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The order in which the node comes up, from entry.asm's jump into C to the boot CPU's work loop. */
+/*
+ * The order in which the node comes up, from entry.asm's jump into C to the boot CPU's work loop.
+ */
 #include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/apic.h"
@@ -43,7 +45,10 @@
 #include "kernel/upcall.h"
 #include "kernel/work.h"
 
-/* Called by entry.asm on the boot stack, with the boot tables: the first 4 GiB are in the direct map. */
+/*
+ * Called by entry.asm on the boot stack, with the boot tables: the first 4 GiB are in the direct
+ * map.
+ */
 void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top) __attribute__((noreturn));
 
 static void report_cmdline(const char *line)
@@ -73,8 +78,9 @@ static void read_boot_info(u64 mbi_phys)
 	printk_set_level(boot_cmdline.loglevel);
 	panic_set_reboot(boot_cmdline.panic, reboot);
 	/*
-	 * A port works at once; registers in memory need the final page tables, and firmware's tables may name another than the
-	 * port of habit. Where there is none the log stays in memory.
+	 * A port works at once; registers in memory need the final page tables, and firmware's
+	 * tables may name another than the port of habit. Where there is none the log stays in
+	 * memory.
 	 */
 	if (!cmdline_console_mmio(&boot_cmdline))
 		(void)(boot_cmdline.console_named ? console_init : console_start)(&boot_cmdline);
@@ -95,7 +101,9 @@ static void print_memory_map(void)
 	printk("memory: %lu MiB usable", bootinfo_usable(&boot_info) >> 20);
 }
 
-/* The final page tables, and with them the end of everything that entry.asm set up but its stack. */
+/*
+ * The final page tables, and with them the end of everything that entry.asm set up but its stack.
+ */
 static void init_memory(u64 load_base)
 {
 	extern const u8 image_start[], image_end[];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The machine-check banks of the calling CPU (SDM vol. 3, 16.3; AMD's PPRs, "MCA Registers"): kernel/mce.h. */
+/*
+ * The machine-check banks of the calling CPU (SDM vol. 3, 16.3; AMD's PPRs, "MCA Registers"):
+ * kernel/mce.h.
+ */
 #include "kernel/mce.h"
 
 #include <margay/host.h>
@@ -57,7 +60,10 @@ static u64 bank_read(const struct mce_kind *kind, unsigned bank, unsigned reg)
 	return host_rdmsr(mce_bank_msr(kind, bank, reg), &value) ? 0 : value;
 }
 
-/* Of lines, by verdict: a guest may use what is broken again and again. Of pages that are lost each is told, once. */
+/*
+ * Of lines, by verdict: a guest may use what is broken again and again. Of pages that are lost each
+ * is told, once.
+ */
 /* What ends the node is told of all CPUs' banks. */
 static struct log_limit limit[MCE_FATAL + 1] = { [MCE_FATAL] = { .burst = 1024 } },
 					  named = { .burst = HOST_LOST_MAX };
@@ -88,7 +94,9 @@ static bool is_news(enum mce_verdict verdict, const u64 *page)
 struct look {
 	bool taken; /* in a machine check with this MCG_STATUS; */
 	u64 mcg_status;
-	/* and all threads of the core were in one VM's guest mode: what they have used is that VM's */
+	/*
+	 * and all threads of the core were in one VM's guest mode: what they have used is that VM's
+	 */
 	bool core_is_vms;
 	/* found: for host_work's fault(); HOST_LOST_UNKNOWN: no page, or several */
 	u64 used;
@@ -165,7 +173,10 @@ static enum mce_verdict look_at_all(struct look *look)
 	return worst;
 }
 
-/* What concerns one CPU stops that one only: where firmware wants it, or has left the choice (SDM vol. 3, 16.3.1.5). */
+/*
+ * What concerns one CPU stops that one only: where firmware wants it, or has left the choice (SDM
+ * vol. 3, 16.3.1.5).
+ */
 static void enable_lmce(void)
 {
 	const u64 on = FEATURE_CONTROL_LOCK | FEATURE_CONTROL_LMCE;
@@ -239,8 +250,8 @@ void mce_look(void)
 }
 
 /*
- * No bank tells why this CPU cannot go on where it was: another thread of its core has met the same error at the same time, and has
- * emptied the bank.
+ * No bank tells why this CPU cannot go on where it was: another thread of its core has met the same
+ * error at the same time, and has emptied the bank.
  */
 static bool was_emptied(enum mce_verdict worst, const struct look *look)
 {
@@ -248,8 +259,9 @@ static bool was_emptied(enum mce_verdict worst, const struct look *look)
 }
 
 /*
- * May what has used lost memory be ended, and nobody else? The guest's next instruction may be lost with it. An access that fails
- * must be the one that the CPU means, and somebody must be told which memory it was.
+ * May what has used lost memory be ended, and nobody else? The guest's next instruction may be lost
+ * with it. An access that fails must be the one that the CPU means, and somebody must be told which
+ * memory it was.
  */
 static bool may_end(enum mc_place place, const struct look *look)
 {
@@ -266,7 +278,10 @@ enum mc_outcome mce_taken(enum mc_place place)
 	host_rdmsr(MSR_MCG_STATUS, &look.mcg_status);
 	look.core_is_vms = place == MC_IN_GUEST && cpu->work->core_is_vms(cpu->work);
 	worst = look_at_all(&look);
-	/* It is this CPU's, and no bank tells: firmware has looked first (ACPI 6.4, table 18-14: notification by MCE). */
+	/*
+	 * It is this CPU's, and no bank tells: firmware has looked first (ACPI 6.4, table 18-14:
+	 * notification by MCE).
+	 */
 	if (IS_ENABLED(CONFIG_HEST) && place == MC_IN_GUEST && worst == MCE_NONE &&
 	    (look.mcg_status & MCG_WHERE) != MCG_STATUS_RIPV) {
 		worst = ghes_judge(&look.used);

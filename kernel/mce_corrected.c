@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When CPUs look for errors that the machine has corrected, by corrected=minute on the command line: every minute, all at once, and
- * at an interrupt of the banks, where they have one (SDM vol. 3, 16.5; AMD's PPRs, "MCA Registers"). Where a CPU's local APIC is a
- * guest's its interrupts are masked, and the timer is the alarm's NMI; without an alarm such a CPU looks when its guest leaves it.
- * Without the word none of this is set up: an NMI a minute is an exit a minute of a guest that has none otherwise.
+ * When CPUs look for errors that the machine has corrected, by corrected=minute on the command
+ * line: every minute, all at once, and at an interrupt of the banks, where they have one (SDM vol.
+ * 3, 16.5; AMD's PPRs, "MCA Registers"). Where a CPU's local APIC is a guest's its interrupts are
+ * masked, and the timer is the alarm's NMI; without an alarm such a CPU looks when its guest leaves
+ * it. Without the word none of this is set up: an NMI a minute is an exit a minute of a guest that
+ * has none otherwise.
  */
 #include <margay/host.h>
 

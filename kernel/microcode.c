@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The loader of microcode.h. The CPU checks the vendor's signature; all else is checked before it gets the update. */
+/*
+ * The loader of microcode.h. The CPU checks the vendor's signature; all else is checked before it
+ * gets the update.
+ */
 #include "kernel/microcode.h"
 
 #include <margay/host.h>
@@ -36,8 +39,8 @@ static struct microcode_cpu this_kind(void)
 }
 
 /*
- * Does it still want the update? On AMD a core's second thread reads the revision that the first has loaded, but part of the
- * update is a thread's own: only a newer one is left.
+ * Does it still want the update? On AMD a core's second thread reads the revision that the first
+ * has loaded, but part of the update is a thread's own: only a newer one is left.
  */
 static bool wants_update(u32 has)
 {

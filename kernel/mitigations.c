@@ -17,7 +17,10 @@
 static PERCPU struct mitigations decided; /* constant once the CPU is online */
 static PERCPU u32 not_done;           /* what mitigate= wants and the CPU cannot do */
 
-/* A register that has none of these bits, or faults, is one of an emulator or of a hypervisor below, which sees to it. */
+/*
+ * A register that has none of these bits, or faults, is one of an emulator or of a hypervisor
+ * below, which sees to it.
+ */
 static void set_up(const struct mitigations *m)
 {
 	static const struct {
@@ -45,8 +48,8 @@ static void set_up(const struct mitigations *m)
 }
 
 /*
- * Retpolines or not is the whole image's matter (thunks.asm), and the boot CPU's word. It is alone then, and what comes next
- * serializes.
+ * Retpolines or not is the whole image's matter (thunks.asm), and the boot CPU's word. It is alone
+ * then, and what comes next serializes.
  */
 static void choose_thunks(struct mitigations *m)
 {

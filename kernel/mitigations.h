@@ -7,8 +7,8 @@
 #include "arch/x86_64/cpu/mitigations.h"
 
 /*
- * Decides for the calling CPU, and sets it up, by what it is with the microcode that it has now. Says nothing: a CPU that
- * starts must not.
+ * Decides for the calling CPU, and sets it up, by what it is with the microcode that it has now.
+ * Says nothing: a CPU that starts must not.
  */
 void mitigations_init_cpu(void);
 

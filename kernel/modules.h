@@ -12,10 +12,16 @@
 
 struct host_module;
 
-/* After pmem_start(), once. Where there is no room for the block a module stays where it is. Logs names given twice. */
+/*
+ * After pmem_start(), once. Where there is no room for the block a module stays where it is. Logs
+ * names given twice.
+ */
 void modules_init(const struct bootinfo *bi);
 
-/* In images with COMMANDER: the i-th of those that came later, one without a name where one has gone; NULL past the last. */
+/*
+ * In images with COMMANDER: the i-th of those that came later, one without a name where one has
+ * gone; NULL past the last.
+ */
 const struct host_module *module_late(unsigned i);
 
 /* Bytes that the modules occupy now. */

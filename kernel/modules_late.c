@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Modules that came after the boot (modules.h, <margay/host.h>): who has given them keeps them where they are. */
+/*
+ * Modules that came after the boot (modules.h, <margay/host.h>): who has given them keeps them
+ * where they are.
+ */
 #include "kernel/modules.h"
 
 #include <margay/errno.h>

@@ -30,12 +30,16 @@ static PERCPU u64 stray;  /* NMIs without a cause that could still be seen */
 	((cpu)->id == 0 || (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) && (cpu)->nmi_devices))
 
 /*
- * By when a kick's NMI has come, however late an SMI or a busy emulator makes it, or has met another one on its way: then the two
- * are one. A device's stays unexplained as long where another CPU has served it.
+ * By when a kick's NMI has come, however late an SMI or a busy emulator makes it, or has met
+ * another one on its way: then the two are one. A device's stays unexplained as long where another
+ * CPU has served it.
  */
 #define PATIENCE_MS 10000u
 
-/* Did a kick send this NMI? Of kicks that are not settled by time as many NMIs are taken for theirs. */
+/*
+ * Did a kick send this NMI? Of kicks that are not settled by time as many NMIs are taken for
+ * theirs.
+ */
 static bool of_kick(struct nmi_kicks *k, u64 now)
 {
 	u32 sent = __atomic_load_n(&k->sent, __ATOMIC_SEQ_CST);
@@ -97,7 +101,10 @@ static bool port_61(void)
 	return true;
 }
 
-/* The platform's, with a sign (port 0x61, firmware's blocks) or without. It may have come to several CPUs: the first one tells. */
+/*
+ * The platform's, with a sign (port 0x61, firmware's blocks) or without. It may have come to
+ * several CPUs: the first one tells.
+ */
 static bool platform(const struct cpu *cpu, bool unclaimed)
 {
 	static struct spinlock lock;
@@ -170,6 +177,9 @@ void nmi_look(void)
 		unclaimed = false;
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unclaimed && platform(cpu, true))
 		return;
-	/* A kick whose word was seen before its NMI came, a device's when another CPU served it, or nobody's. */
+	/*
+	 * A kick whose word was seen before its NMI came, a device's when another CPU served it, or
+	 * nobody's.
+	 */
 	cpu_own(cpu, stray)++;
 }

@@ -13,26 +13,27 @@
 /* no line: who asks sees to it that the NMI comes; with CONFIG_IOMMU or _DIRECT_INTERRUPTS */
 #define NMI_MESSAGE (~0u)
 
-/* ---- kernel/cpu/nmi_devices.c ------------------------------------------------------------------- */
+/* ---- kernel/cpu/nmi_devices.c ----------------------------------------------------------- */
 
 #define NMI_DEVICES (2 + IS_ENABLED(CONFIG_IOMMU) + IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 /* Their functions, as nmi_request() has them; NULL: none; atomic. */
 extern bool (*nmi_devices[NMI_DEVICES])(void);
 
 /*
- * Routes an interrupt (irq_route_nmi()) as NMI to the boot CPU; two devices at most can
- * have that, and those of NMI_MESSAGE. fn runs in this CPU's interrupt windows after any NMI, or in those of the CPU that
- * console_follow_cpu() names; it leaves the line low, and says whether its device had asked. 0 or -errno (logged).
+ * Routes an interrupt (irq_route_nmi()) as NMI to the boot CPU; two devices at most can have that,
+ * and those of NMI_MESSAGE. fn runs in this CPU's interrupt windows after any NMI, or in those of
+ * the CPU that console_follow_cpu() names; it leaves the line low, and says whether its device had
+ * asked. 0 or -errno (logged).
  */
 int nmi_request(unsigned irq, bool (*fn)(void));
 
 /*
- * With MACHINE_CHECKS: an NMI that the CPU takes in the next ten seconds may be one whose sender has been served, or of
- * whom there is no other sign. Any CPU.
+ * With MACHINE_CHECKS: an NMI that the CPU takes in the next ten seconds may be one whose sender
+ * has been served, or of whom there is no other sign. Any CPU.
  */
 void nmi_expected(unsigned cpu);
 
-/* ---- kernel/nmi.c -------------------------------------------------------------------------------- */
+/* ---- kernel/nmi.c ----------------------------------------------------------------------- */
 
 /* In the NMI handler: takes note and makes the CPU come to a window. Takes no lock. */
 void nmi_taken(void);
@@ -41,8 +42,8 @@ void nmi_taken(void);
 void nmi_look(void);
 
 /*
- * guest_apic.c: the work item of a CPU whose local APIC is a guest's gets an NMI that no kick has sent. In a window. False:
- * its guest cannot have sent it.
+ * guest_apic.c: the work item of a CPU whose local APIC is a guest's gets an NMI that no kick has
+ * sent. In a window. False: its guest cannot have sent it.
  */
 bool guest_apic_nmi(void);
 

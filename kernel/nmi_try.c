@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See nmi_try.h. No NMI of these tells whose it is, and one may come late: unexpected they would be the platform's. */
+/*
+ * See nmi_try.h. No NMI of these tells whose it is, and one may come late: unexpected they would be
+ * the platform's.
+ */
 #include "kernel/nmi_try.h"
 
 #include <margay/host.h>

@@ -14,7 +14,10 @@
 #define LOG_LINES 12
 #define BACKTRACE_DEPTH 32
 
-/* Until the others have stopped: at once where they run, some time on an emulator that has to give them a turn. */
+/*
+ * Until the others have stopped: at once where they run, some time on an emulator that has to give
+ * them a turn.
+ */
 #define STOP_POLLS 1000000u
 
 static void (*report)(void);
@@ -147,7 +150,10 @@ static void end(void)
 	restart();
 }
 
-/* A return address (after = 1) may lie behind the function that called: what does not return is called last. */
+/*
+ * A return address (after = 1) may lie behind the function that called: what does not return is
+ * called last.
+ */
 static void show_address(const char *what, u64 addr, unsigned after)
 {
 	char name[SYMBOL_NAME];
@@ -174,7 +180,10 @@ static bool on_known_stack(u64 frame)
 	return false;
 }
 
-/* Frame pointers lead from one stack to another at exceptions, hence the limit in depth and not in direction. */
+/*
+ * Frame pointers lead from one stack to another at exceptions, hence the limit in depth and not in
+ * direction.
+ */
 static void backtrace(u64 frame)
 {
 	unsigned deepest = IS_ENABLED(CONFIG_BACKTRACE) ? BACKTRACE_DEPTH : 0;

@@ -14,13 +14,17 @@
 
 struct trap_frame;
 
-/* Any CPU, any context. The first CPU to panic reports; others halt silently and count as offline. */
+/*
+ * Any CPU, any context. The first CPU to panic reports; others halt silently and count as offline.
+ */
 void panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
 void vpanic(const char *fmt, va_list ap) __printf(1, 0) __attribute__((noreturn));
 /* For an exception: `what` names it. */
 void panic_trap(const struct trap_frame *frame, const char *what) __attribute__((noreturn));
 
-/* What follows the report: 0 halts, else the node restarts by this function after so many seconds. */
+/*
+ * What follows the report: 0 halts, else the node restarts by this function after so many seconds.
+ */
 void panic_set_reboot(unsigned seconds, void (*reboot)(void) __attribute__((noreturn)));
 
 /* The stack of the boot, on which a backtrace may be, too. */

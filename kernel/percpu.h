@@ -78,7 +78,10 @@ struct cpu {
 static_assert(offsetof(struct cpu, own) == CPU_OWN_AT,
 	      "margay.lds puts the variables of PERCPU there");
 
-/* Before the type: a variable of each CPU. It has no value of its own, so there is nothing to set it to. */
+/*
+ * Before the type: a variable of each CPU. It has no value of its own, so there is nothing to set
+ * it to.
+ */
 #define PERCPU __section("percpu,\"aw\",@nobits#")
 
 #if __STDC_HOSTED__
@@ -111,15 +114,19 @@ void cpu_init_boot(void);
 void cpu_load(struct cpu *cpu);
 
 /*
- * Makes one struct cpu for each enabled processor of the MADT, the boot CPU
- * first; only that one is online. After ACPI and apic_init(). 0; -ENOMEM: for the next of the cpu_count() that there are by then.
+ * Makes one struct cpu for each enabled processor of the MADT, the boot CPU first; only that one is
+ * online. After ACPI and apic_init(). 0; -ENOMEM: for the next of the cpu_count() that there are by
+ * then.
  */
 int cpu_init_all(void);
 
 /* Says in which CPUs SRAT and MADT differ. After cpu_init_all(). */
 void cpu_report_srat(void);
 
-/* Makes a CPU that is not online the last one; those after it move down by one. Before any of them is online. */
+/*
+ * Makes a CPU that is not online the last one; those after it move down by one. Before any of them
+ * is online.
+ */
 void cpu_put_last(unsigned id);
 
 /* Guarded stacks for a CPU that has none yet. 0 or -ENOMEM. */
@@ -127,7 +134,10 @@ int cpu_alloc_stacks(struct cpu *cpu);
 
 /* CPUs of the machine, started or not. */
 unsigned cpu_count(void);
-/* CPU by index, the online ones, of which there are host_cpu_count(), first; NULL when there is no such one. */
+/*
+ * CPU by index, the online ones, of which there are host_cpu_count(), first; NULL when there is no
+ * such one.
+ */
 struct cpu *cpu_get(unsigned id);
 
 #endif

@@ -6,7 +6,10 @@
 /* For the calling CPU, by power= of the command line. Says nothing: a CPU that starts must not. */
 void power_init_cpu(void);
 
-/* A line of the boot CPU's, and one of the first CPU that differs, with how many do. All CPUs are online. */
+/*
+ * A line of the boot CPU's, and one of the first CPU that differs, with how many do. All CPUs are
+ * online.
+ */
 void power_tell(void);
 
 #endif

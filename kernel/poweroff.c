@@ -87,8 +87,8 @@ static const char *find_registers(const struct fadt_info *fadt)
 }
 
 /*
- * PM1 control means nothing before firmware has handed the chipset over (ACPI 4.8.2.5), and what the chipset tells of comes as SMIs
- * that take all CPUs from their guests.
+ * PM1 control means nothing before firmware has handed the chipset over (ACPI 4.8.2.5), and what
+ * the chipset tells of comes as SMIs that take all CPUs from their guests.
  */
 static void enable_acpi(void)
 {

@@ -10,7 +10,10 @@
 /* Finds the registers and \_S5, at boot, so that a panic needs no parsing. Logs what is missing. */
 void poweroff_init(void);
 
-/* For who has logged why. <margay/host.h> has host_node_poweroff() and host_node_reboot(), which do so. */
+/*
+ * For who has logged why. <margay/host.h> has host_node_poweroff() and host_node_reboot(), which do
+ * so.
+ */
 void reboot(void) __attribute__((noreturn));
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who has which part of which cache, who is counted, and the registers of it: <margay/host_rdt.h>. SDM vol. 3, 18.18 and 18.19. */
+/*
+ * Who has which part of which cache, who is counted, and the registers of it: <margay/host_rdt.h>.
+ * SDM vol. 3, 18.18 and 18.19.
+ */
 #include "arch/x86_64/cpu/rdt.h"
 
 #include <margay/host.h>
@@ -110,7 +113,10 @@ bool host_rdt_take(const void *owner, const struct host_rdt_wish *wish, const u1
 		      cpu[n]);
 }
 
-/* Under the lock: the calling CPU's cache gets what is noted of it; whoever has no ways shares those that are left. */
+/*
+ * Under the lock: the calling CPU's cache gets what is noted of it; whoever has no ways shares
+ * those that are left.
+ */
 static void store(const struct rdt_caps *caps, u32 cache)
 {
 	u32 rest = rdt_rest(caps, share, SHARES, cache),

@@ -63,7 +63,10 @@ static void delay(u64 us)
 		cpu_pause();
 }
 
-/* The new CPU's half of the dialogue. It has no way to time out: a boot CPU that loses patience sends it INIT. */
+/*
+ * The new CPU's half of the dialogue. It has no way to time out: a boot CPU that loses patience
+ * sends it INIT.
+ */
 static void answer_boot_cpu(void)
 {
 	u32 t = 1;
@@ -85,7 +88,10 @@ static void answer_boot_cpu(void)
 	__atomic_store_n(&turn, t, __ATOMIC_RELEASE);
 }
 
-/* A new CPU's way to its work loop. Takes no lock before its last answer: INIT may end it until then. */
+/*
+ * A new CPU's way to its work loop. Takes no lock before its last answer: INIT may end it until
+ * then.
+ */
 static void ap_main(void *arg) __attribute__((noreturn));
 static void ap_main(void *arg)
 {
@@ -107,7 +113,10 @@ static void ap_main(void *arg)
 	work_loop();
 }
 
-/* The CPU has taken an INIT, and so have those given up before, which may have read and written these until then. */
+/*
+ * The CPU has taken an INIT, and so have those given up before, which may have read and written
+ * these until then.
+ */
 static bool wake(struct cpu *cpu)
 {
 	__atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
@@ -207,7 +216,10 @@ static int start_cpu(struct cpu *cpu)
 	if (cpu_alloc_stacks(cpu))
 		return leave_out(cpu, "no memory for its stacks");
 	if (!wake(cpu) || !talk_to(cpu)) {
-		/* Whatever it is doing, it waits for a startup IPI from now on and no longer uses the trampoline. */
+		/*
+		 * Whatever it is doing, it waits for a startup IPI from now on and no longer uses
+		 * the trampoline.
+		 */
 		apic_send_init(cpu->apic_id);
 		delay(INIT_DELAY_US);
 		return leave_out(cpu, "it does not answer INIT and two startup IPIs");

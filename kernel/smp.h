@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Starting the other CPUs of the node. SDM vol. 3, 9.4.4 (MP initialization), 11.4.4 and 11.6.1 (INIT and startup IPIs). */
+/*
+ * Starting the other CPUs of the node. SDM vol. 3, 9.4.4 (MP initialization), 11.4.4 and 11.6.1
+ * (INIT and startup IPIs).
+ */
 #ifndef KERNEL_SMP_H
 #define KERNEL_SMP_H
 

@@ -5,9 +5,10 @@
 #define CODES 256 /* how many there are */
 
 /*
- * First what each code stands for: a character and 0, or two codes, of which none is 0. Then for each function, sorted: how
- * far it lies behind the one before (the first: behind the image's start), seven bits a byte, the high ones first, bit 7 in
- * all bytes but the last; the number of its name's codes, and these. Empty in the first of the two link passes.
+ * First what each code stands for: a character and 0, or two codes, of which none is 0. Then for
+ * each function, sorted: how far it lies behind the one before (the first: behind the image's
+ * start), seven bits a byte, the high ones first, bit 7 in all bytes but the last; the number of
+ * its name's codes, and these. Empty in the first of the two link passes.
  */
 extern const u8 symtab_start[], symtab_end[], image_start[], text_end[];
 

@@ -18,7 +18,10 @@
 #include "kernel/time/timer.h"
 #include "kernel/work.h"
 
-/* Of sleep, from which on it is worth the deepest state: Intel's C6 pays off after 0.6 to 1 ms (Linux, intel_idle). */
+/*
+ * Of sleep, from which on it is worth the deepest state: Intel's C6 pays off after 0.6 to 1 ms
+ * (Linux, intel_idle).
+ */
 #define DEEP_MS 1
 
 /* what follows its item; atomic, set by any where it is NULL, cleared by its CPU */
@@ -84,8 +87,8 @@ bool host_mwait(void)
 }
 
 /*
- * Is the deepest C-state worth the way back, of some 100 us? For a CPU that nobody owns it is, else where no timer is due soon.
- * Who else may wake it, nobody knows. A closed one has interrupts off.
+ * Is the deepest C-state worth the way back, of some 100 us? For a CPU that nobody owns it is, else
+ * where no timer is due soon. Who else may wake it, nobody knows. A closed one has interrupts off.
  */
 static bool sleeps_deep(const struct cpu *cpu)
 {
@@ -111,7 +114,10 @@ void host_cpu_wait(void)
 	host_interrupt_window();
 }
 
-/* What is behind the item that has ended, NULL: none, becomes the CPU's. False: it has nothing to do now. */
+/*
+ * What is behind the item that has ended, NULL: none, becomes the CPU's. False: it has nothing to
+ * do now.
+ */
 static bool move_on(struct cpu *cpu, struct host_work *ended)
 {
 	struct host_work *next = __atomic_load_n(&cpu_own(cpu, next_work), __ATOMIC_ACQUIRE);

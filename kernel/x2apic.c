@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whether the local APICs are put into x2APIC mode where nothing forces it. It is wanted for guests that own their CPUs';
- * interrupts need not be remapped for it, as nothing is sent by logical destinations (docs/hardware.md). A firmware whose SMM
- * reaches the APIC by its page says so in the DMAR (VT-d 4.0, 8.1, X2APIC_OPT_OUT).
+ * Whether the local APICs are put into x2APIC mode where nothing forces it. It is wanted for guests
+ * that own their CPUs'; interrupts need not be remapped for it, as nothing is sent by logical
+ * destinations (docs/hardware.md). A firmware whose SMM reaches the APIC by its page says so in the
+ * DMAR (VT-d 4.0, 8.1, X2APIC_OPT_OUT).
  */
 #include <margay/acpi_iommu.h>
 #include <margay/host.h>
@@ -22,8 +23,8 @@ bool x2apic_wanted(void)
 	off = word == CMDLINE_X2APIC_OFF ||
 	      (word == CMDLINE_X2APIC_AUTO && dmar && dmar->flags & ACPI_DMAR_X2APIC_OPT_OUT);
 	/*
-	 * QEMU with -icount dies ("Bad icount read") of an x2APIC timer access: it does not take WRMSR for I/O. A CPU that becomes
-	 * a guest's changes its mode then.
+	 * QEMU with -icount dies ("Bad icount read") of an x2APIC timer access: it does not take
+	 * WRMSR for I/O. A CPU that becomes a guest's changes its mode then.
 	 */
 	return !off && !cpu_features.tcg;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Zeroing by work items of CPUs, which share one job and take its memory in steps: all end at about the same time. */
+/*
+ * Zeroing by work items of CPUs, which share one job and take its memory in steps: all end at about
+ * the same time.
+ */
 #include "kernel/zero_parallel.h"
 
 #include <margay/errno.h>
@@ -8,11 +11,17 @@
 
 /* A CPU that is lent comes back after one: within 10 ms with 1 GB/s, which is a slow one. */
 #define STEP MIB(8)
-/* A CPU may still be on the last instructions of the work item before, or lent for another VM's memory. */
+/*
+ * A CPU may still be on the last instructions of the work item before, or lent for another VM's
+ * memory.
+ */
 #define PATIENCE_MS 100
 
 struct job {
-	/* Each for any number of CPUs: its own, and those that are nobody's, given back as soon as they are somebody's. */
+	/*
+	 * Each for any number of CPUs: its own, and those that are nobody's, given back as soon as
+	 * they are somebody's.
+	 */
 	struct host_work own;
 	struct host_work lent;
 	const struct host_extent *extent;
@@ -72,8 +81,8 @@ static int hand_out(struct job *job, struct host_work *work, unsigned cpu)
 }
 
 /*
- * The boot code is no work item: what it or another CPU gave its CPU would wait behind it, and keep a VM off that CPU which the
- * boot code starts there.
+ * The boot code is no work item: what it or another CPU gave its CPU would wait behind it, and keep
+ * a VM off that CPU which the boot code starts there.
  */
 static bool can_lend(const struct job *job, const struct cpu *cpu)
 {

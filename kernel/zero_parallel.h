@@ -16,7 +16,10 @@ static inline void zero_memory(u64 from, u64 to)
 	while (from < to) {
 		u64 lost = IS_ENABLED(CONFIG_MACHINE_CHECKS) ? host_memory_lost_in(from, to) : to;
 
-		/* One that turns out to be lost: all before it is zero. Where the bank names another, each page by itself. */
+		/*
+		 * One that turns out to be lost: all before it is zero. Where the bank names
+		 * another, each page by itself.
+		 */
 		if (!mc_zero(phys_to_virt(from), lost - from) &&
 		    IS_ENABLED(CONFIG_MACHINE_CHECKS)) {
 			if (host_failed_page() - from < lost - from)

@@ -82,7 +82,10 @@ static inline bool is_marker(const uint8_t *byte)
 	return !memcmp(byte, nop, sizeof(nop)) && !memcmp(byte + 4, "MGY", 3);
 }
 
-/* Gives each NAME=VALUE to take(), which returns 0 for one that is right. -1 and a line for the first that is not. */
+/*
+ * Gives each NAME=VALUE to take(), which returns 0 for one that is right. -1 and a line for the
+ * first that is not.
+ */
 static inline int plugin_arguments(int argc, char **argv,
 				   int (*take)(const char *name, const char *value))
 {
@@ -100,7 +103,10 @@ static inline int plugin_arguments(int argc, char **argv,
 	return 0;
 }
 
-/* Counters that others can read at any time: a new file of zeros, mapped. NULL and a line where that fails. */
+/*
+ * Counters that others can read at any time: a new file of zeros, mapped. NULL and a line where
+ * that fails.
+ */
 static inline void *plugin_counters(const char *path, size_t size)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);

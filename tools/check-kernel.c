@@ -30,7 +30,10 @@ static const struct {
 
 static void run(const char *program, int from, int to)
 {
-	/* It may say that the kernel's size, which stands behind what it unpacks, is none of its own. */
+	/*
+	 * It may say that the kernel's size, which stands behind what it unpacks, is none of its
+	 * own.
+	 */
 	if (dup2(from, 0) < 0 || dup2(to, 1) < 0 || !freopen("/dev/null", "w", stderr))
 		_exit(1);
 	execlp(program, program, "-dc", (char *)NULL);

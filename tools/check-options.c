@@ -52,7 +52,10 @@ static int bad_usage(const char *what)
 	return WRONG;
 }
 
-/* A module's name and path. Both may have a '=': of several the first counts behind which a file's path stands. */
+/*
+ * A module's name and path. Both may have a '=': of several the first counts behind which a file's
+ * path stands.
+ */
 static void add_module(struct check_options *out, char *item)
 {
 	char *equals = strchr(item, '=');
@@ -78,7 +81,10 @@ static bool take_flag(const char *word, struct check_options *out)
 	return false;
 }
 
-/* What is said where the value of an option that takes one is missing; NULL: there is no such option. */
+/*
+ * What is said where the value of an option that takes one is missing; NULL: there is no such
+ * option.
+ */
 static const char *missing_value(const char *word)
 {
 	static const char *const missing[][2] = {

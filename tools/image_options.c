@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reads the section .margay_options of an image: lines of text, as tools/image-options has made them. */
+/*
+ * Reads the section .margay_options of an image: lines of text, as tools/image-options has made
+ * them.
+ */
 #include "tools/image_options.h"
 
 #include <elf.h>
@@ -82,7 +85,10 @@ const char *image_options_read(const char *path)
 		free(text);
 		return "no image of Margay's that says which options it has";
 	}
-	/* From the blank before the first name to the line's end, which becomes the blank behind the last. */
+	/*
+	 * From the blank before the first name to the line's end, which becomes the blank behind
+	 * the last.
+	 */
 	at += strlen("\nlacks");
 	n = strcspn(at, "\n");
 	lacks = strndup(at, n + 1);

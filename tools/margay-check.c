@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * margay-check: what the hypervisor would refuse, found before a node boots. The judges are the hypervisor's own files: the
- * VM file's parser (vmm/config/), what looks at kernels (vmm/load/), at microcode, and at the command line (kernel/boot/).
- * Each error is said in the words that the hypervisor would use.
+ * margay-check: what the hypervisor would refuse, found before a node boots. The judges are the
+ * hypervisor's own files: the VM file's parser (vmm/config/), what looks at kernels (vmm/load/), at
+ * microcode, and at the command line (kernel/boot/). Each error is said in the words that the
+ * hypervisor would use.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +41,9 @@ static void say_of(const char *what, const char *text)
 	errors++;
 }
 
-/* Reads a file, up to max bytes of it (0: all). The caller frees; NULL after an error was printed. */
+/*
+ * Reads a file, up to max bytes of it (0: all). The caller frees; NULL after an error was printed.
+ */
 static char *read_file(const char *path, size_t max, size_t *size)
 {
 	FILE *f = fopen(path, "rb");
@@ -267,7 +270,10 @@ static void check_all(void)
 	}
 }
 
-/* The image at hand, of which it is said what it is. One that does not say what it has is no error of these files. */
+/*
+ * The image at hand, of which it is said what it is. One that does not say what it has is no error
+ * of these files.
+ */
 static const char *take_image(const char *path)
 {
 	const char *why = NULL;

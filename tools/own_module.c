@@ -12,7 +12,10 @@
 #include "kernel/pci/pci_facts.h"
 #include "vmm/load/load_check.h"
 
-/* For a CPU of either vendor it must be a file of updates; which one the node will have nobody knows here. */
+/*
+ * For a CPU of either vendor it must be a file of updates; which one the node will have nobody
+ * knows here.
+ */
 static const char *check_microcode(const char *data, size_t size)
 {
 	const struct microcode_cpu intel = { .vendor = CPU_INTEL }, amd = { .vendor = CPU_AMD };
@@ -24,7 +27,10 @@ static const char *check_microcode(const char *data, size_t size)
 		       : NULL;
 }
 
-/* Facts of a type of node: all but whether the node will be of that type, which the hash in the file says. */
+/*
+ * Facts of a type of node: all but whether the node will be of that type, which the hash in the
+ * file says.
+ */
 static bool facts_right(const char *data, size_t size, struct pci_facts_error *err)
 {
 	static struct pci_facts facts;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A VM is given up, in the order of stage.h: all that it has stays its own but for what is named there. */
+/*
+ * A VM is given up, in the order of stage.h: all that it has stays its own but for what is named
+ * there.
+ */
 #include "vmm/stage.h"
 
 extern const struct vm_abandon *const __start_vm_abandons[], *const __stop_vm_abandons[];

@@ -141,7 +141,10 @@ static bool comes_later(const struct slot *s)
 	return false;
 }
 
-/* Where memory is scarce who was told first has it: those before have a CPU of their own for that, and need a moment. */
+/*
+ * Where memory is scarce who was told first has it: those before have a CPU of their own for that,
+ * and need a moment.
+ */
 static void start_item(struct host_work *work)
 {
 	struct slot *s = container_of(work, struct slot, starter);
@@ -155,8 +158,9 @@ static void start_item(struct host_work *work)
 }
 
 /*
- * Zeroing memory and unpacking a kernel takes its time: on a CPU that no VM owns. The boot CPU, which the operator
- * interrupts, would not come to it before it has given a CPU to each VM of the boot, and one of these may want its own.
+ * Zeroing memory and unpacking a kernel takes its time: on a CPU that no VM owns. The boot CPU,
+ * which the operator interrupts, would not come to it before it has given a CPU to each VM of the
+ * boot, and one of these may want its own.
  */
 static bool hand_out(struct host_work *work)
 {
@@ -277,7 +281,10 @@ static int start(unsigned i, bool operator)
 	s->starter = (struct host_work){ .name = "starter", .run = start_item };
 	spin_lock(&monitor_lock);
 	s->order = ++orders;
-	/* All CPUs may be lent for the memory of a VM that starts or ends. Nobody overtakes who waits for one. */
+	/*
+	 * All CPUs may be lent for the memory of a VM that starts or ends. Nobody overtakes who
+	 * waits for one.
+	 */
 	if (!first_queued() && hand_out(&s->starter)) {
 		monitor_busy++;
 	} else if (monitor_busy) {
@@ -316,7 +323,10 @@ int monitor_vm_stop(unsigned i, bool again)
 		vm_end(vm, VM_END_STOPPED);
 	else if (IS_ENABLED(CONFIG_LOST_CPUS))
 		vm_stop_again(s, hand_out);
-	/* One that ends and is restarted all the time has seldom a vCPU to stop, or has just ended by itself. */
+	/*
+	 * One that ends and is restarted all the time has seldom a vCPU to stop, or has just ended
+	 * by itself.
+	 */
 	starts = !again && (s->again || s->state == STARTED || s->state == ENDING) &&
 		 (!vm || vm->end != VM_END_STOPPED);
 	s->stopped = s->stopped || starts;

@@ -13,8 +13,8 @@ struct counters {
 };
 
 /*
- * By leaf 0xA (SDM vol. 3, 20.2): none before version 2, which has what decides about counting in one MSR. At most eight; the
- * fourth fixed counter comes with a register that is not switched.
+ * By leaf 0xA (SDM vol. 3, 20.2): none before version 2, which has what decides about counting in
+ * one MSR. At most eight; the fourth fixed counter comes with a register that is not switched.
  */
 static inline struct counters counters_told(const struct cpuid_regs *leaf)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A debugger of guests (vmm/gdb/), in images that have one: what it has of a vCPU, and what it is told. */
+/*
+ * A debugger of guests (vmm/gdb/), in images that have one: what it has of a vCPU, and what it is
+ * told.
+ */
 #ifndef VMM_DEBUGGER_H
 #define VMM_DEBUGGER_H
 
@@ -9,7 +12,10 @@ struct vcpu;
 struct vm;
 struct vmexit;
 
-/* What it has of a vCPU; its own but for the first five, which are stored while it is out of the guest. */
+/*
+ * What it has of a vCPU; its own but for the first five, which are stored while it is out of the
+ * guest.
+ */
 #define DEBUG_REGISTERS 4u
 struct vcpu_debug {
 	bool wanted; /* to serve a command; atomic */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The virtual devices of a VM, as the rest of the monitor has them: all that this image was linked with (vdev.h). */
+/*
+ * The virtual devices of a VM, as the rest of the monitor has them: all that this image was linked
+ * with (vdev.h).
+ */
 #ifndef VMM_DEVICES_H
 #define VMM_DEVICES_H
 

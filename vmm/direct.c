@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whether a VM owns the local APICs of its CPUs (interrupts = direct, auto): what is to be known of the node. */
+/*
+ * Whether a VM owns the local APICs of its CPUs (interrupts = direct, auto): what is to be known of
+ * the node.
+ */
 #include <margay/errno.h>
 #include <margay/host.h>
 

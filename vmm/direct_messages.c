@@ -17,7 +17,10 @@ void direct_take_init(struct vcpu *vcpu)
 {
 	struct vmexit exit;
 
-	/* VT-x keeps one till the next entry, or till VMXOFF, where it would restart the CPU (SDM vol. 3, 23.8). */
+	/*
+	 * VT-x keeps one till the next entry, or till VMXOFF, where it would restart the CPU (SDM
+	 * vol. 3, 23.8).
+	 */
 	vcpu_power_on(vcpu);
 	vcpu->event.type = HVM_EVENT_NONE;
 	do {

@@ -73,7 +73,10 @@ static void raise(struct vcpu *vcpu, u8 vector, bool has_error, u32 error)
 	} else {
 		give_back(vcpu);
 	}
-	/* The CPU pushes it for its own faults; an exit by an instruction has cleared it (18.3.1.1, 28.3.3). */
+	/*
+	 * The CPU pushes it for its own faults; an exit by an instruction has cleared it (18.3.1.1,
+	 * 28.3.3).
+	 */
 	if (is_fault(vector))
 		vcpu->regs.rflags |= RFLAGS_RF;
 	*e = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION,

@@ -6,10 +6,16 @@
 #include "vmm/config/config.h"
 #include "vmm/vm_end.h"
 
-/* Did the guest end by its own will, or by the operator's? What did not is counted in the node's last line. */
+/*
+ * Did the guest end by its own will, or by the operator's? What did not is counted in the node's
+ * last line.
+ */
 bool vm_ended_well(enum vm_end end, u32 status);
 
-/* What the VM file says of this end; THEN_STOP where the operator stopped it. status: of VM_END_EXIT, 0 is a power-off. */
+/*
+ * What the VM file says of this end; THEN_STOP where the operator stopped it. status: of
+ * VM_END_EXIT, 0 is a power-off.
+ */
 enum vm_then vm_follow_up(const struct vm_config *c, enum vm_end end, u32 status);
 
 /* Is there an end that a restart follows? */

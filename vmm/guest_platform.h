@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure header: the fixed addresses and rates of the guest platform. Devices, the ACPI builder, CPUID policy and the loader take
- * them from here, so that what the guest is told is what it finds.
+ * Pure header: the fixed addresses and rates of the guest platform. Devices, the ACPI builder,
+ * CPUID policy and the loader take them from here, so that what the guest is told is what it finds.
  */
 #ifndef VMM_GUEST_PLATFORM_H
 #define VMM_GUEST_PLATFORM_H
@@ -15,7 +15,10 @@
 #define GUEST_IOAPIC_SIZE 0x1000ul
 #define GUEST_IOAPIC_PINS 24
 #define GUEST_IOAPIC_ID 0
-/* The first of the pins that line interrupts of PCI functions have: the UART's and the platform's are below. */
+/*
+ * The first of the pins that line interrupts of PCI functions have: the UART's and the platform's
+ * are below.
+ */
 #define GUEST_INTX_GSI 8
 
 /*
@@ -70,15 +73,15 @@ enum {
 #define ACPI_S5_TYPE 5
 
 /*
- * The guest's ACPI tables: the last 256 KiB of its low RAM, which 4,096 CPUs need, reported as e820 type 3. KASLR may move a
- * kernel over any usable RAM, but never over this.
+ * The guest's ACPI tables: the last 256 KiB of its low RAM, which 4,096 CPUs need, reported as e820
+ * type 3. KASLR may move a kernel over any usable RAM, but never over this.
  */
 #define GUEST_ACPI_BASE 0x60000ul
 #define GUEST_ACPI_SIZE 0x40000ul
 
 /*
- * Virtual PCI functions: at the highest multiple of this size below the I/O APIC that is free, the ECAM of so many buses, for a
- * VM that has no others, and the functions' BARs.
+ * Virtual PCI functions: at the highest multiple of this size below the I/O APIC that is free, the
+ * ECAM of so many buses, for a VM that has no others, and the functions' BARs.
  */
 #define GUEST_VIRTUAL_PCI_END 0xfe000000ul
 #define GUEST_VIRTUAL_PCI_SIZE MIB(16)

@@ -70,7 +70,10 @@ struct vmexit {
 		struct {
 			u8 cr;      /* 0, 3, 4, 8 */
 			bool write;
-			/* gpr is valid; else decode the instruction (SVM, but for MOV with decode assists) */
+			/*
+			 * gpr is valid; else decode the instruction (SVM, but for MOV with decode
+			 * assists)
+			 */
 			bool decoded;
 			u8 gpr;
 			enum { CR_MOV, CR_CLTS, CR_LMSW } kind;
@@ -139,7 +142,10 @@ enum hvm_reg {
 	HVM_REGS
 };
 
-/* What decides how the guest's code and linear addresses are read, as get() and get_segment() tell it. */
+/*
+ * What decides how the guest's code and linear addresses are read, as get() and get_segment() tell
+ * it.
+ */
 struct hvm_context {
 	u64 cr0;
 	u64 cr3;
@@ -191,10 +197,16 @@ struct hvm_ops {
 	int (*cpu_on)(void);
 	void (*cpu_off)(void);
 
-	/* Backend state of a vCPU, on the CPU that will run it. 0 or -ENOMEM. vcpu->hvm is the backend's. */
+	/*
+	 * Backend state of a vCPU, on the CPU that will run it. 0 or -ENOMEM. vcpu->hvm is the
+	 * backend's.
+	 */
 	int (*vcpu_create)(struct vcpu *vcpu);
 	void (*vcpu_destroy)(struct vcpu *vcpu);
-	/* What the backend keeps of the guest beside all that get() and set() reach becomes as after power-on (power_on.h). */
+	/*
+	 * What the backend keeps of the guest beside all that get() and set() reach becomes as
+	 * after power-on (power_on.h).
+	 */
 	void (*vcpu_reset)(struct vcpu *vcpu);
 	/* Binds the vCPU to the calling CPU before its first run() there. */
 	void (*vcpu_load)(struct vcpu *vcpu);
@@ -210,7 +222,10 @@ struct hvm_ops {
 
 	u64 (*get)(struct vcpu *vcpu, enum hvm_reg reg);
 	void (*set)(struct vcpu *vcpu, enum hvm_reg reg, u64 value); /* value already validated */
-	/* The four page-directory pointers of PAE paging, already validated. NULL where the CPU reads memory for them (SVM). */
+	/*
+	 * The four page-directory pointers of PAE paging, already validated. NULL where the CPU
+	 * reads memory for them (SVM).
+	 */
 	void (*set_pdptes)(struct vcpu *vcpu, const u64 pdptes[4]);
 	void (*get_segment)(struct vcpu *vcpu, enum seg seg, struct segment *out);
 	void (*get_context)(struct vcpu *vcpu, struct hvm_context *out);
@@ -218,7 +233,10 @@ struct hvm_ops {
 	void (*set_desc_table)(struct vcpu *vcpu, bool idt, const struct desc_table *in);
 	void (*get_desc_table)(struct vcpu *vcpu, bool idt, struct desc_table *out);
 
-	/* Exit with VMEXIT_IRQ_WINDOW as soon as the guest can take an interrupt; off again. Never on while one is injected. */
+	/*
+	 * Exit with VMEXIT_IRQ_WINDOW as soon as the guest can take an interrupt; off again. Never
+	 * on while one is injected.
+	 */
 	void (*request_irq_window)(struct vcpu *vcpu, bool on);
 	/* The same for VMEXIT_NMI_WINDOW; ends by itself with that exit. */
 	void (*request_nmi_window)(struct vcpu *vcpu);
@@ -231,8 +249,9 @@ struct hvm_ops {
 	/* Whether the guest's MOV to and from debug registers exits. Not after vcpu_load(). */
 	void (*intercept_dr)(struct vcpu *vcpu, bool on);
 	/*
-	 * The guest may read counters by RDPMC, and, on VT-x, those in `global` (IA32_PERF_GLOBAL_CTRL; SDM vol. 3, 20.2.2)
-	 * count while it runs. Neither after vcpu_load(). Where caps.counters.
+	 * The guest may read counters by RDPMC, and, on VT-x, those in `global`
+	 * (IA32_PERF_GLOBAL_CTRL; SDM vol. 3, 20.2.2) count while it runs. Neither after
+	 * vcpu_load(). Where caps.counters.
 	 */
 	void (*set_counters)(struct vcpu *vcpu, u64 global);
 	/* Guest TSC = host TSC + offset. */
@@ -243,11 +262,17 @@ struct hvm_ops {
 	void (*dump)(struct vcpu *vcpu);
 };
 
-/* Writes that change one of these load the directory pointers of PAE paging, others do not (SDM vol. 3, 4.4.1). */
+/*
+ * Writes that change one of these load the directory pointers of PAE paging, others do not (SDM
+ * vol. 3, 4.4.1).
+ */
 #define CR0_LOADS_PDPTES (CR0_PG | CR0_CD | CR0_NW)
 #define CR4_LOADS_PDPTES (CR4_PAE | CR4_PGE | CR4_PSE | CR4_SMEP)
 
-/* The four PAE page-directory pointers that the guest's CR3 names (SDM vol. 3, 4.4.1), zeros where they are not RAM. */
+/*
+ * The four PAE page-directory pointers that the guest's CR3 names (SDM vol. 3, 4.4.1), zeros where
+ * they are not RAM.
+ */
 void vcpu_read_pdptes(struct vcpu *vcpu, u64 cr3, u64 pdptes[4]);
 
 /* For the backends: intercept_io() in a map with a bit for each port, the same on both. */

@@ -21,14 +21,20 @@ struct intc_ops {
 	void (*accept)(struct vcpu *vcpu, u8 vector);
 	/* Its delivery was given up: ISR -> IRR. */
 	void (*unaccept)(struct vcpu *vcpu, u8 vector);
-	/* INIT: the vCPU's local APIC takes its reset values but for ID and mode (SDM vol. 3, 11.4.7.3). */
+	/*
+	 * INIT: the vCPU's local APIC takes its reset values but for ID and mode (SDM vol. 3,
+	 * 11.4.7.3).
+	 */
 	void (*init)(struct vcpu *vcpu);
 	/* CR8, the task priority class (bits 3:0). */
 	u64 (*get_cr8)(struct vcpu *vcpu);
 	void (*set_cr8)(struct vcpu *vcpu, u64 value);
 	/* A message-signalled interrupt in the format of SDM vol. 3, 11.11. */
 	void (*msi)(struct vm *vm, u64 address, u32 data);
-	/* A vCPU that such a message would interrupt, if it is fixed or lowest priority with a vector from 16 on; or NULL. */
+	/*
+	 * A vCPU that such a message would interrupt, if it is fixed or lowest priority with a
+	 * vector from 16 on; or NULL.
+	 */
 	const struct vcpu *(*msi_vcpu)(struct vm *vm, u64 address, u32 data);
 	/* Level of a global system interrupt; edge inputs fire on false -> true. */
 	void (*line)(struct vm *vm, unsigned gsi, bool level);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The short way of the most frequent exits, in images with LEAN_EXITS: a backend's run() goes it by itself and enters the
- * guest again, with no more of the guest's state read than the instruction needs. What it does not do, or not without an
- * exception, takes the long way, as if nothing had been done. vcpu->regs is current but for RSP, RFLAGS and the shadow;
- * whose RAX it is the backend says. Each returns whether it has done it.
+ * The short way of the most frequent exits, in images with LEAN_EXITS: a backend's run() goes it by
+ * itself and enters the guest again, with no more of the guest's state read than the instruction
+ * needs. What it does not do, or not without an exception, takes the long way, as if nothing had
+ * been done. vcpu->regs is current but for RSP, RFLAGS and the shadow; whose RAX it is the backend
+ * says. Each returns whether it has done it.
  */
 #ifndef VMM_LEAN_H
 #define VMM_LEAN_H
@@ -14,10 +15,16 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 
-/* RFLAGS with which an instruction is more than stepped over: a trap behind it, or RF to be cleared. */
+/*
+ * RFLAGS with which an instruction is more than stepped over: a trap behind it, or RF to be
+ * cleared.
+ */
 #define LEAN_NOT_RFLAGS (RFLAGS_TF | RFLAGS_RF)
 
-/* May this exit take the short way at all? One that is timed, or that a debugger wants to see, may not. */
+/*
+ * May this exit take the short way at all? One that is timed, or that a debugger wants to see, may
+ * not.
+ */
 static inline bool lean_may(const struct vcpu *vcpu, u64 rip)
 {
 	/* In 32 bits RIP might wrap. */
@@ -108,9 +115,9 @@ static inline bool lean_wrmsr(struct vcpu *vcpu, u64 rax)
 }
 
 /*
- * vmm/emulate/lean_mmio.c: the access that a stage-2 exit tells of, by an instruction and not an event's delivery. The guest
- * is in 64-bit mode and in the context vcpu->fetched.context; all general registers but RSP are current. The instruction's
- * length, or 0: not done.
+ * vmm/emulate/lean_mmio.c: the access that a stage-2 exit tells of, by an instruction and not an
+ * event's delivery. The guest is in 64-bit mode and in the context vcpu->fetched.context; all
+ * general registers but RSP are current. The instruction's length, or 0: not done.
  */
 unsigned lean_mmio(struct vcpu *vcpu, gpa_t addr, bool write);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A VM that ends though one of its CPUs does not answer a kick: that CPU, and all that it may still write to, stay out of use. */
+/*
+ * A VM that ends though one of its CPUs does not answer a kick: that CPU, and all that it may still
+ * write to, stay out of use.
+ */
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
 #include "vmm/slot.h"
@@ -15,14 +18,20 @@ static void give_up(struct vcpu *vcpu)
 	host_cpu_lost(vcpu->cpu);
 }
 
-/* Until all vCPUs have left, which the VM's end has kicked, or no more will; and then has it taken down. */
+/*
+ * Until all vCPUs have left, which the VM's end has kicked, or no more will; and then has it taken
+ * down.
+ */
 static void wait_for_all(struct vm *vm)
 {
 	u64 since = host_tsc(), patience = host_tsc_khz() * 1000 * VM_ANSWER_SECONDS;
 	unsigned before = 0, live;
 
 	while ((live = __atomic_load_n(&vm->live_vcpus, __ATOMIC_ACQUIRE)) && !vm->abandoned) {
-		/* Each says its last words, on a slow line; and the CPUs of a VM that has just started may be taken by others. */
+		/*
+		 * Each says its last words, on a slow line; and the CPUs of a VM that has just
+		 * started may be taken by others.
+		 */
 		if (live != before || live >= VM_VCPU_BEHIND)
 			since = host_tsc();
 		before = live;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory of a VM's that the machine has lost, from the moment on that this is known: it leaves the second-level tables, so that a
- * use of it is an exit in place of one more machine check; and what follows a use. Its PCI functions reach it as before: what they
- * write makes it sound again.
+ * Memory of a VM's that the machine has lost, from the moment on that this is known: it leaves the
+ * second-level tables, so that a use of it is an exit in place of one more machine check; and what
+ * follows a use. Its PCI functions reach it as before: what they write makes it sound again.
  */
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/devices.h"
@@ -25,7 +25,10 @@ static void drop(struct vcpu *vcpu, u64 page)
 
 	if (!gpa_map_of_host(&vm_parts(vm)->map, page, &at))
 		return;
-	/* Without a table for the rest of a large page it stays there: a use is a machine check, as the first one. */
+	/*
+	 * Without a table for the rest of a large page it stays there: a use is a machine check, as
+	 * the first one.
+	 */
 	if (vm_unmap_for_cpus(vcpu, gpa(at), PAGE_SIZE))
 		host_no_memory(vm->name);
 	else
@@ -60,7 +63,10 @@ VCPU_STAGE(lost_stage);
 static const struct vcpu_look pages_look = { .at = LOOK_LOST, .look = lost_look };
 VCPU_LOOK(pages_look);
 
-/* One vCPU of each VM looks, in the guest or not; those that have not begun do so before they enter it. */
+/*
+ * One vCPU of each VM looks, in the guest or not; those that have not begun do so before they enter
+ * it.
+ */
 static void tell_vms(void)
 {
 	spin_lock(&monitor_lock);
@@ -80,7 +86,10 @@ static void listen(void)
 
 MONITOR_SERVICE(listen);
 
-/* Is that CPU in the VM's guest, or has its own machine check, by the same error, brought it out of that? */
+/*
+ * Is that CPU in the VM's guest, or has its own machine check, by the same error, brought it out of
+ * that?
+ */
 static bool is_guests(const struct vm *vm, unsigned cpu)
 {
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {

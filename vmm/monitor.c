@@ -56,7 +56,10 @@ static void read_config(const struct host_module *m)
 		host_no_memory(s->file);
 	} else if (vm_config_parse(s->file, m->data, m->size, s->config, &err, tell_error)) {
 		tell_error(err.text);
-		/* Who waits for its end waits no more: monitor_check_together() needs its name once again. */
+		/*
+		 * Who waits for its end waits no more: monitor_check_together() needs its name once
+		 * again.
+		 */
 		if (IS_ENABLED(CONFIG_VM_SHARING)) {
 			s->state = OVER;
 		} else {
@@ -142,7 +145,10 @@ void monitor_start_slot(struct slot *s)
 		set_state(s, OVER);
 }
 
-/* One pass finds all: a VM waits only for earlier ones, and one that fails to start is over at once. */
+/*
+ * One pass finds all: a VM waits only for earlier ones, and one that fails to start is over at
+ * once.
+ */
 static void start_ready(void)
 {
 	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
@@ -160,10 +166,16 @@ static void start_ready(void)
 	}
 }
 
-/* What the slot becomes behind its VM's end: ENDED, STARTED, or WAITING until it can start. monitor_lock held. */
+/*
+ * What the slot becomes behind its VM's end: ENDED, STARTED, or WAITING until it can start.
+ * monitor_lock held.
+ */
 static enum slot_state follow_up(struct slot *s)
 {
-	/* The operator's start, until here, comes before the limit: it is none of the restarts that count. */
+	/*
+	 * The operator's start, until here, comes before the limit: it is none of the restarts that
+	 * count.
+	 */
 	bool asked = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again;
 	bool counts = IS_ENABLED(CONFIG_VM_FOLLOW_UP) && s->last_end != VM_END_ANEW;
 
@@ -282,8 +294,8 @@ static bool modules_needed(void)
 }
 
 /*
- * Chooses the hardware backend, reads the VM files among the boot modules, makes the VMs and hands their vCPUs to CPUs as work,
- * which they begin when this has returned.
+ * Chooses the hardware backend, reads the VM files among the boot modules, makes the VMs and hands
+ * their vCPUs to CPUs as work, which they begin when this has returned.
  */
 static void monitor_start(void)
 {

@@ -11,8 +11,9 @@ struct vm_config;
 void monitor_start_none(void);
 
 /*
- * For a service by which VMs can be started at any time: the boot modules stay in memory for that. gone() is called, on any
- * CPU, when a VM that had the console's foreground is over for good and the node stays on.
+ * For a service by which VMs can be started at any time: the boot modules stay in memory for that.
+ * gone() is called, on any CPU, when a VM that had the console's foreground is over for good and
+ * the node stays on.
  */
 void monitor_operator(void (*gone)(const char *name));
 
@@ -40,8 +41,9 @@ struct monitor_vm {
 };
 
 /*
- * The VMs by their files, in the order of the boot modules; behind them those that the VM that commands has made. Where one was
- * destroyed its number has an empty name, and may be another's later.
+ * The VMs by their files, in the order of the boot modules; behind them those that the VM that
+ * commands has made. Where one was destroyed its number has an empty name, and may be another's
+ * later.
  */
 unsigned monitor_vm_count(void);
 /* Its name, its file's name when that was not understood; NULL past the last. */
@@ -70,7 +72,10 @@ void monitor_vm_ended(struct vm *vm);
  * or end, behind which this one starts. Any CPU, not with monitor_vm_hold().
  */
 int monitor_vm_start(unsigned i);
-/* The same of one that is WAITING for what can be had now: by nobody's word, so that it counts as the restart that it is. */
+/*
+ * The same of one that is WAITING for what can be had now: by nobody's word, so that it counts as
+ * the restart that it is.
+ */
 int monitor_start_waiting(unsigned i);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * See outcome.h. Whoever finds an error logs it, once, in a line that begins with the VM's name or its file's: the words are taken
- * from there, when it has just been said.
+ * See outcome.h. Whoever finds an error logs it, once, in a line that begins with the VM's name or
+ * its file's: the words are taken from there, when it has just been said.
  */
 #include "vmm/outcome.h"
 

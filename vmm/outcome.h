@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How each VM's last run ended, or why there was none: for who asks when the log has gone on. By slot. Only in images with
- * COMMANDER; any CPU.
+ * How each VM's last run ended, or why there was none: for who asks when the log has gone on. By
+ * slot. Only in images with COMMANDER; any CPU.
  */
 #ifndef VMM_OUTCOME_H
 #define VMM_OUTCOME_H
@@ -18,7 +18,10 @@ struct outcome {
 	u32 status;       /* of an end by the debug-exit port */
 	u64 seconds;      /* when: since 1970-01-01 UTC */
 	unsigned line;    /* of its VM file, if that is what is wrong; else 0 */
-	/* the hypervisor's words: of what did not start, or did not end by its guest's will; else empty */
+	/*
+	 * the hypervisor's words: of what did not start, or did not end by its guest's will; else
+	 * empty
+	 */
 	char why[240];
 	char last[120]; /* what its guest said last on its console */
 };
@@ -26,7 +29,10 @@ struct outcome {
 /* As struct monitor_witness has it. */
 void outcome_ended(const struct slot *s);
 void outcome_not_started(const struct slot *s, const char *why);
-/* The i-th kind that is counted, and how often the VM has ended so since it was made; NULL: there are no more. */
+/*
+ * The i-th kind that is counted, and how often the VM has ended so since it was made; NULL: there
+ * are no more.
+ */
 const char *outcome_kind(unsigned i);
 u64 outcome_count(const struct slot *s, unsigned i);
 void outcome_of(const struct slot *s, struct outcome *out);

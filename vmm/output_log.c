@@ -69,7 +69,10 @@ bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
 
 	if (!r->data)
 		return false;
-	/* Without the lock, for which its guest would wait: a beginning that is written over meanwhile is no longer said below. */
+	/*
+	 * Without the lock, for which its guest would wait: a beginning that is written over
+	 * meanwhile is no longer said below.
+	 */
 	end = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
 	end -= end && byte_at(r, end - 1) == '\n';
 	at = lines ? find_lines(r, end, lines) : end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The last that guests wrote to their consoles, by VM file (slot): of all runs, also when the VM is over. Only in images with
- * VM_LOG. Any CPU.
+ * The last that guests wrote to their consoles, by VM file (slot): of all runs, also when the VM is
+ * over. Only in images with VM_LOG. Any CPU.
  */
 #ifndef VMM_OUTPUT_LOG_H
 #define VMM_OUTPUT_LOG_H
@@ -23,22 +23,25 @@ struct output_ring {
 };
 extern struct output_ring output_rings[];
 
-/* A run begins: takes the memory that `console_log` says, if that is not there yet; without it a line says that nothing is kept. */
+/*
+ * A run begins: takes the memory that `console_log` says, if that is not there yet; without it a
+ * line says that nothing is kept.
+ */
 void output_log_start(unsigned id, const struct vm_config *config);
 
 void output_log_put(unsigned id, const u8 *bytes, size_t n);
 
 #define OUTPUT_LOG_LAST KIB(64) /* more than the monitor console has room for */
 /*
- * say() gets the last lines, oldest first, of OUTPUT_LOG_LAST bytes at most, as text for any terminal, in pieces of 240 bytes
- * at most; NULL: the node's log gets them behind "NAME: > ", and the line, which has had most of them, does not. False:
- * nothing is kept.
+ * say() gets the last lines, oldest first, of OUTPUT_LOG_LAST bytes at most, as text for any
+ * terminal, in pieces of 240 bytes at most; NULL: the node's log gets them behind "NAME: > ", and
+ * the line, which has had most of them, does not. False: nothing is kept.
  */
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text));
 
 /*
- * In images with COMMANDER: from where to where it is kept, by the number of bytes that came before. *from: what is wanted, moved
- * to the oldest there is. Returns the end.
+ * In images with COMMANDER: from where to where it is kept, by the number of bytes that came
+ * before. *from: what is wanted, moved to the oldest there is. Returns the end.
  */
 u64 output_log_range(unsigned id, u64 *from);
 /* Copies n bytes of that. What is written over meanwhile is other bytes. */

@@ -29,7 +29,10 @@ static int set_paused(struct vm *vm, bool paused)
 		vm->frozen_at = now;
 	}
 	__atomic_store_n(&vm->paused, paused, __ATOMIC_RELEASE);
-	/* vCPUs that have not left the pause before do not settle by themselves. Nobody has a device's lock and comes here. */
+	/*
+	 * vCPUs that have not left the pause before do not settle by themselves. Nobody has a
+	 * device's lock and comes here.
+	 */
 	if (paused)
 		stages_pause(vm);
 	spin_unlock(&vm->pause_lock);

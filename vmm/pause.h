@@ -28,14 +28,18 @@ static inline bool vm_paused(const struct vm *vm)
 }
 
 /*
- * Does its memory stand still? Every vCPU is out of the guest, and nobody writes for a device of its (of the machine's own PCI
- * functions it knows nothing), until vm_resume() or its end. From any CPU.
+ * Does its memory stand still? Every vCPU is out of the guest, and nobody writes for a device of
+ * its (of the machine's own PCI functions it knows nothing), until vm_resume() or its end. From any
+ * CPU.
  */
 static inline bool vm_stands_still(struct vm *vm)
 {
 	bool still;
 
-	/* A pause that is being told is none yet: pause.c has the lock until nobody writes any more. */
+	/*
+	 * A pause that is being told is none yet: pause.c has the lock until nobody writes any
+	 * more.
+	 */
 	spin_lock(&vm->pause_lock);
 	still = vm_paused(vm) && vm->nr_paused == vm->nr_vcpus;
 	spin_unlock(&vm->pause_lock);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Power-on values of a vCPU, the same on both vendors' CPUs (SDM vol. 3, table 10-1; APM vol. 2, table 14-1). */
+/*
+ * Power-on values of a vCPU, the same on both vendors' CPUs (SDM vol. 3, table 10-1; APM vol. 2,
+ * table 14-1).
+ */
 #include "vmm/power_on.h"
 
 #include "vmm/hvm.h"

@@ -16,8 +16,9 @@ struct restarts {
 bool vm_may_restart(struct restarts *r, const struct vm_config *c);
 
 /*
- * When it may start by itself, host TSC; counts that. RESTART_BURST times at once, then once in RESTART_SECONDS: a guest that ends
- * again and again, or another whose functions it waits for, would fill the log, and have CPUs zero its memory all the time.
+ * When it may start by itself, host TSC; counts that. RESTART_BURST times at once, then once in
+ * RESTART_SECONDS: a guest that ends again and again, or another whose functions it waits for,
+ * would fill the log, and have CPUs zero its memory all the time.
  */
 #define RESTART_BURST 16u
 #define RESTART_SECONDS 10u

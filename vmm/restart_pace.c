@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VMs that wait to restart, for they have done so too often (restart_limit.h): WAITING, with the time at which they may. A CPU that
- * is idle then starts them, as its own may be another VM's by now; while none is it waits on. The node does not end meanwhile.
+ * VMs that wait to restart, for they have done so too often (restart_limit.h): WAITING, with the
+ * time at which they may. A CPU that is idle then starts them, as its own may be another VM's by
+ * now; while none is it waits on. The node does not end meanwhile.
  */
 #include <margay/errno.h>
 
@@ -16,7 +17,10 @@ static u64 seconds(unsigned n)
 	return n * 1000ull * host_tsc_khz();
 }
 
-/* Its time has come; the hold on the node's end is the caller's. Without a CPU for it, it waits again. */
+/*
+ * Its time has come; the hold on the node's end is the caller's. Without a CPU for it, it waits
+ * again.
+ */
 static void restart(unsigned i)
 {
 	static struct log_limit lines[MONITOR_MAX_VMS];

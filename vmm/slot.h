@@ -17,8 +17,8 @@ struct vm;
 #define MONITOR_VM_PREFIX "vm:" /* a boot module whose name begins so is a VM file */
 
 /*
- * ENDING: it is being taken down. ENDED: others may start, but what its end means for the node has not been done and
- * said yet.
+ * ENDING: it is being taken down. ENDED: others may start, but what its end means for the node has
+ * not been done and said yet.
  */
 enum slot_state { WAITING, STARTED, ENDING, ENDED, OVER };
 
@@ -45,7 +45,10 @@ struct slot {
 	u8 turn; /* start_functions.c's; guarded by monitor_lock */
 	/* its start has failed by what vm_keep_extents() has; place.c's, of who starts it */
 	bool lacks_memory;
-	/* the how manieth of those that were told to start, until it has its memory; 0: done; atomic */
+	/*
+	 * the how manieth of those that were told to start, until it has its memory; 0: done;
+	 * atomic
+	 */
 	u64 order;
 	struct restarts restarts;
 	/* it is WAITING until then, host TSC; 0: for no time; guarded by monitor_lock */
@@ -62,7 +65,10 @@ extern unsigned monitor_nr_slots;
  * command, with a slot's number perhaps; atomic
  */
 extern unsigned monitor_busy, monitor_turn;
-/* Who keeps what became of VMs, before they are over: outcome.c in images with COMMANDER, which registers itself. */
+/*
+ * Who keeps what became of VMs, before they are over: outcome.c in images with COMMANDER, which
+ * registers itself.
+ */
 extern const struct monitor_witness {
 	/* its last_end and last_status are known; not logged yet */
 	void (*ended)(const struct slot *s);
@@ -76,61 +82,79 @@ extern bool monitor_booted;
 void monitor_get_running(void);
 void monitor_put_running(void);
 /*
- * start_functions.c, in images with SLOTS_WAIT: can the VM have all PCI functions that its file wants: are its VFs on, and is none
- * being reset after a VM's end? If not, the same file starts it once they are. monitor_lock held.
+ * start_functions.c, in images with SLOTS_WAIT: can the VM have all PCI functions that its file
+ * wants: are its VFs on, and is none being reset after a VM's end? If not, the same file starts it
+ * once they are. monitor_lock held.
  */
 #define SLOTS_WAIT (IS_ENABLED(CONFIG_PASSTHROUGH) && IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 bool monitor_has_functions(struct slot *s);
 /*
- * The same file's: the VM's start has failed. If some function has gone since monitor_has_functions(), or it lacks memory that
- * functions still being reset may write, it is WAITING, or has been started again, and this is true.
+ * The same file's: the VM's start has failed. If some function has gone since
+ * monitor_has_functions(), or it lacks memory that functions still being reset may write, it is
+ * WAITING, or has been started again, and this is true.
  */
 bool monitor_wait_for_functions(struct slot *s);
 
 /*
- * restart_pace.c's, in images with RESTARTS_PACED; monitor_lock held. The VM is to start by itself. True: it has done so too often,
- * and waits; the caller's hold on the node's end is the wait's now, and it calls restart_pace_go_on() without the lock.
+ * restart_pace.c's, in images with RESTARTS_PACED; monitor_lock held. The VM is to start by itself.
+ * True: it has done so too often, and waits; the caller's hold on the node's end is the wait's now,
+ * and it calls restart_pace_go_on() without the lock.
  */
 #define RESTARTS_PACED (SLOTS_WAIT && IS_ENABLED(CONFIG_VM_FOLLOW_UP))
 bool restart_pace_wait(struct slot *s);
 void restart_pace_go_on(const char *name);
-/* It waits no longer; monitor_lock held. True: it did, and the caller has the hold on the node's end now. */
+/*
+ * It waits no longer; monitor_lock held. True: it did, and the caller has the hold on the node's
+ * end now.
+ */
 bool restart_pace_forget(struct slot *s);
 
-/* Refuses VM files that cannot stand beside the others, one line each. Slots that are OVER lose their configuration. */
+/*
+ * Refuses VM files that cannot stand beside the others, one line each. Slots that are OVER lose
+ * their configuration.
+ */
 void monitor_check_together(void);
 
 /*
- * control.c's, in images with MONITOR_CONSOLE. One less of monitor_busy: CPUs that were lent are free. VMs that are queued get
- * them, or stay queued while others are busy.
+ * control.c's, in images with MONITOR_CONSOLE. One less of monitor_busy: CPUs that were lent are
+ * free. VMs that are queued get them, or stay queued while others are busy.
  */
 void monitor_not_busy(void);
 
-/* Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds off the node's end. */
+/*
+ * Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds
+ * off the node's end.
+ */
 void monitor_start_slot(struct slot *s);
 
 /*
- * In images with LOST_CPUS, monitor_lock held: the operator has stopped the VM once more. Where nobody waits for its vCPUs, a
- * CPU does to which hand_out() gives the work.
+ * In images with LOST_CPUS, monitor_lock held: the operator has stopped the VM once more. Where
+ * nobody waits for its vCPUs, a CPU does to which hand_out() gives the work.
  */
 void vm_stop_again(struct slot *s, bool (*hand_out)(struct host_work *work));
 
-/* control.c's, in images with MONITOR_CONSOLE. Has the operator asked for the VM's start meanwhile? Forgets it. */
+/*
+ * control.c's, in images with MONITOR_CONSOLE. Has the operator asked for the VM's start meanwhile?
+ * Forgets it.
+ */
 bool monitor_asked_again(struct slot *s);
-/* The same file's: monitor_operator() has been called; tells the operator that the VM, which had the foreground, is over. */
+/*
+ * The same file's: monitor_operator() has been called; tells the operator that the VM, which had
+ * the foreground, is over.
+ */
 bool monitor_has_operator(void);
 void monitor_foreground_over(const char *name);
 
 /*
- * What the node's last line says of the VMs (docs/architecture.md): how many there are and how many have failed; how many
- * still run, and how many nobody has told to start, where there are any.
+ * What the node's last line says of the VMs (docs/architecture.md): how many there are and how many
+ * have failed; how many still run, and how many nobody has told to start, where there are any.
  */
 #define MONITOR_SUM 64
 void monitor_sum_up(char text[MONITOR_SUM]);
 
 /*
- * Nothing runs any more: the last machine-readable line, and reboot or power off if any VM that ran asked for it. One that
- * the operator stopped does not: there is more to be done on this node.
+ * Nothing runs any more: the last machine-readable line, and reboot or power off if any VM that ran
+ * asked for it. One that the operator stopped does not: there is more to be done on this node.
  */
 void monitor_node_over(void);
 

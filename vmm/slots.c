@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The VM files' slots (slot.h): one for each, and the lock that guards what others may change of them. */
+/*
+ * The VM files' slots (slot.h): one for each, and the lock that guards what others may change of
+ * them.
+ */
 #include "vmm/slot.h"
 
 struct spinlock monitor_lock;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the lives of a VM and of a vCPU are made of: each part registers its stage. The order stands here, and nowhere else; what is
- * not linked in is not there. Of each place there is one at most.
+ * What the lives of a VM and of a vCPU are made of: each part registers its stage. The order stands
+ * here, and nowhere else; what is not linked in is not there. Of each place there is one at most.
  */
 #ifndef VMM_STAGE_H
 #define VMM_STAGE_H
@@ -42,13 +42,16 @@ struct vm_stage {
 	/* Makes its part of the VM. 0 or -errno (printed): then the VM is unmade. May be NULL. */
 	int (*create)(struct vm *vm);
 	/*
-	 * Unmakes that, and what a create() that has failed has left. Not called for what was not begun. No vCPU is on a CPU
-	 * any more, or ever was. May be NULL.
+	 * Unmakes that, and what a create() that has failed has left. Not called for what was not
+	 * begun. No vCPU is on a CPU any more, or ever was. May be NULL.
 	 */
 	void (*destroy)(struct vm *vm);
 };
 
-/* As many as there are; vm->nr_stages says how far it came. 0 or -errno (printed): stages_destroy() follows in any case. */
+/*
+ * As many as there are; vm->nr_stages says how far it came. 0 or -errno (printed): stages_destroy()
+ * follows in any case.
+ */
 int stages_create(struct vm *vm);
 /* Those that were begun, from the last to the first. */
 void stages_destroy(struct vm *vm);
@@ -57,15 +60,16 @@ void stages_destroy(struct vm *vm);
 	static const struct vm_stage *const stage##_entry __used __section("vm_stages") = &(stage)
 
 /*
- * The VM is paused, or (on a vCPU's CPU) that vCPU stays out of the guest for it. Once these have returned, nobody writes to its
- * memory but its own vCPUs in their exits. vm->pause_lock may be held, no device's lock is. Any CPU.
+ * The VM is paused, or (on a vCPU's CPU) that vCPU stays out of the guest for it. Once these have
+ * returned, nobody writes to its memory but its own vCPUs in their exits. vm->pause_lock may be
+ * held, no device's lock is. Any CPU.
  */
 void stages_pause(struct vm *vm);
 
 #define VM_ON_PAUSE(fn) \
 	static void (*const fn##_entry)(struct vm * vm) __used __section("vm_pauses") = (fn)
 
-/* ---- a VM that is given up, in place of its destruction (abandon.c, in images with LOST_CPUS) ---- */
+/* ---- a VM that is given up, in place of its destruction (abandon.c, in images with LOST_CPUS)  */
 
 /* One of its CPUs does not answer, and may still use, and write to, all that it has, for good: */
 enum vm_abandon_order {
@@ -88,7 +92,7 @@ void vm_abandon(struct vm *vm);
 	static const struct vm_abandon *const fn##_entry __used __section("vm_abandons") = \
 		&fn##_step
 
-/* ---- a vCPU, on its CPU (stages.c) ------------------------------------------------------------ */
+/* ---- a vCPU, on its CPU (stages.c) ------------------------------------------------------ */
 
 /* In this order at each of the events. */
 enum vcpu_stage_order {
@@ -121,7 +125,10 @@ void stages_vcpu(struct vcpu *vcpu, enum vcpu_event event);
 	static const struct vcpu_stage *const stage##_entry __used __section("vcpu_stages") = \
 		&(stage)
 
-/* ---- what may keep a vCPU from its guest beside its own state (looks.c, in images with VCPU_LOOKS) ---- */
+/*
+ * ---- what may keep a vCPU from its guest beside its own state (looks.c, in images with
+ * VCPU_LOOKS) ----
+ */
 
 /* In this order, before an entry. */
 enum vcpu_look_order {
@@ -137,7 +144,10 @@ enum vcpu_look_order {
 struct vcpu_look {
 	enum vcpu_look_order at;
 	bool while_paused; /* also while its VM is paused */
-	/* One of vcpu->reasons is set, perhaps another's. True: something else may have changed by now, look anew. */
+	/*
+	 * One of vcpu->reasons is set, perhaps another's. True: something else may have changed by
+	 * now, look anew.
+	 */
 	bool (*look)(struct vcpu *vcpu);
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VMs whose PCI functions cannot be had yet: VFs, which the VM of their PF has not switched on, and functions that are being reset
- * after a VM's end, or are in one IOMMU group with such a one; and VMs that lack the memory which such a one may write. They wait.
+ * VMs whose PCI functions cannot be had yet: VFs, which the VM of their PF has not switched on, and
+ * functions that are being reset after a VM's end, or are in one IOMMU group with such a one; and
+ * VMs that lack the memory which such a one may write. They wait.
  */
 #include <margay/errno.h>
 
@@ -12,7 +13,10 @@
 
 static u8 turns; /* how often some could be had again, modulo 256; guarded by monitor_lock */
 
-/* others: those that the VM had itself do not count: it would start again and again, if each time by something else it cannot. */
+/*
+ * others: those that the VM had itself do not count: it would start again and again, if each time
+ * by something else it cannot.
+ */
 static bool are_there(const struct vm_config *c, bool others)
 {
 	return (!IS_ENABLED(CONFIG_SRIOV) || vm_pci_has_vfs(c)) && !vm_pci_resetting(c, others);

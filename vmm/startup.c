@@ -22,7 +22,9 @@ void vcpu_sipi(struct vcpu *vcpu, u8 vector)
 {
 	u32 state = __atomic_load_n(&vcpu->startup, __ATOMIC_ACQUIRE);
 
-	/* Only an INIT that is pending or done makes it listen; of several SIPIs the first counts. */
+	/*
+	 * Only an INIT that is pending or done makes it listen; of several SIPIs the first counts.
+	 */
 	while (state == STARTUP_INIT || state == STARTUP_WAIT)
 		if (__atomic_compare_exchange_n(&vcpu->startup, &state, STARTUP_SIPI | vector,
 						false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

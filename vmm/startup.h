@@ -34,8 +34,9 @@ void vcpu_sipi(struct vcpu *vcpu, u8 vector);
 void startup_step(struct vcpu *vcpu);
 
 /*
- * direct_messages.c: after the last entry of a vCPU whose guest could send INIT by itself, and whose VM's others have made their
- * last, too: one that is pending ends here, not in the CPU's restart. On its CPU.
+ * direct_messages.c: after the last entry of a vCPU whose guest could send INIT by itself, and
+ * whose VM's others have made their last, too: one that is pending ends here, not in the CPU's
+ * restart. On its CPU.
  */
 void direct_take_init(struct vcpu *vcpu);
 

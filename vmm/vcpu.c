@@ -66,7 +66,10 @@ static bool running(const struct vm *vm)
 	return __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING;
 }
 
-/* Has one of its vCPUs not begun? The guest would miss it; where it has its CPUs' local APICs, one is still the LWK's. */
+/*
+ * Has one of its vCPUs not begun? The guest would miss it; where it has its CPUs' local APICs, one
+ * is still the LWK's.
+ */
 static bool preparing(const struct vm *vm)
 {
 	return running(vm) && __atomic_load_n(&vm->ready, __ATOMIC_ACQUIRE) < vm->nr_vcpus;
@@ -79,11 +82,17 @@ static bool called(const struct vcpu *vcpu)
 	       (debugger_on() && __atomic_load_n(&vcpu->debug.wanted, __ATOMIC_ACQUIRE));
 }
 
-/* All that may keep the vCPU from the guest, and the events that it takes along. False: its VM has ended. */
+/*
+ * All that may keep the vCPU from the guest, and the events that it takes along. False: its VM has
+ * ended.
+ */
 static noinline bool look(struct vcpu *vcpu)
 {
 	for (;;) {
-		/* Before anything is looked at that others may have stored: an exchange is a full barrier. */
+		/*
+		 * Before anything is looked at that others may have stored: an exchange is a full
+		 * barrier.
+		 */
 		if (unlikely(__atomic_load_n(vcpu->kick, __ATOMIC_RELAXED)) && host_cpu_kicked())
 			/* the kernel kicks itself when an NMI was more than a kick */
 			host_interrupt_window();
@@ -107,7 +116,10 @@ static noinline bool look(struct vcpu *vcpu)
 		if (debugger_on() && unlikely(vcpu->debug.work) && !debugger->enter(vcpu))
 			continue;
 		if (vcpu->halted) {
-			/* HLT ends by an event that the guest takes; the other reasons to look up are above. */
+			/*
+			 * HLT ends by an event that the guest takes; the other reasons to look up
+			 * are above.
+			 */
 			vcpu->halted = !vcpu_wakes(vcpu);
 			if (vcpu->halted)
 				host_cpu_wait();
@@ -187,7 +199,10 @@ static void vcpu_work(struct host_work *work)
 		if (prepare(vcpu)) {
 			vm_end(vm, VM_END_CRASH);
 		} else {
-			/* Until each vCPU has its CPU, which may take as long as others keep it; this one may be the console's. */
+			/*
+			 * Until each vCPU has its CPU, which may take as long as others keep it;
+			 * this one may be the console's.
+			 */
 			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE) ||
 			       ((IS_ENABLED(CONFIG_VM_SHARING) || vm_direct(vm)) && preparing(vm)))
 				host_interrupt_window();
@@ -208,7 +223,10 @@ static void vcpu_work(struct host_work *work)
 		monitor_vm_ended(vm);
 }
 
-/* What its guest has led us to is nobody's: a barrier behind all checks of addresses. Or the machine's, which has lost it. */
+/*
+ * What its guest has led us to is nobody's: a barrier behind all checks of addresses. Or the
+ * machine's, which has lost it.
+ */
 static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 {
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
@@ -228,8 +246,8 @@ static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 }
 
 /*
- * The VM owns the CPU, which may still have a work item of the time before: the last instructions of the VM that has just
- * ended, or another VM's start, which zeroes that one's memory.
+ * The VM owns the CPU, which may still have a work item of the time before: the last instructions
+ * of the VM that has just ended, or another VM's start, which zeroes that one's memory.
  */
 static int assign(struct vcpu *vcpu)
 {

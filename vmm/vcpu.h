@@ -27,8 +27,8 @@ struct guest_path {
 };
 
 /*
- * An instruction that was decoded before, by what the decoder has seen: 15 bytes, and the mode, of which 0 is none.
- * Whoever stands on the same bytes again need not decode them.
+ * An instruction that was decoded before, by what the decoder has seen: 15 bytes, and the mode, of
+ * which 0 is none. Whoever stands on the same bytes again need not decode them.
  */
 #define INSNS_DECODED 8 /* by address */
 struct decoded {
@@ -82,15 +82,24 @@ struct vcpu {
 	const u32 *kick;
 	/* vmm/memory/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
 	u64 stage2_seen;
-	/* What keeps it from its guest (stage.h: struct vcpu_look); together it is one word, which is 0 nearly always. */
+	/*
+	 * What keeps it from its guest (stage.h: struct vcpu_look); together it is one word, which
+	 * is 0 nearly always.
+	 */
 	union {
 		struct {
 			bool lost_pages; /* of its VM there may be some: lost_memory.c; atomic */
-			/* for a PCI function: pci_wait_go_on(). Only its CPU touches it, like the next two */
+			/*
+			 * for a PCI function: pci_wait_go_on(). Only its CPU touches it, like the
+			 * next two
+			 */
 			bool pci_waits;
 			bool mce_due; /* #MC, at the next entry */
 			bool bus_locked; /* not to be entered before exit_may_disturb() */
-			/* virtual PCI functions with work left, bits by index, atomic: pci_virtual_again() */
+			/*
+			 * virtual PCI functions with work left, bits by index, atomic:
+			 * pci_virtual_again()
+			 */
 			u32 unfinished;
 		};
 		u64 reasons;
@@ -153,7 +162,10 @@ static inline void vcpu_die(struct vcpu *vcpu, enum vm_end why)
  * -ENODEV when the vCPU runs no more or not yet.
  */
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu));
-/* From now on it serves calls, or none; what was asked before is done. On its CPU, or before it has one. */
+/*
+ * From now on it serves calls, or none; what was asked before is done. On its CPU, or before it has
+ * one.
+ */
 void vcpu_open_calls(struct vcpu *vcpu, bool may);
 
 static inline void vcpu_calls(struct vcpu *vcpu, bool may)
@@ -162,13 +174,16 @@ static inline void vcpu_calls(struct vcpu *vcpu, bool may)
 		vcpu_open_calls(vcpu, may);
 }
 
-/* Does what vcpu_call() and the debugger want: wherever the vCPU stays out of the guest. On its CPU. */
+/*
+ * Does what vcpu_call() and the debugger want: wherever the vCPU stays out of the guest. On its
+ * CPU.
+ */
 void vcpu_serve_call(struct vcpu *vcpu);
 
 /*
- * The vCPU's loop looks only when told to at what may keep it from the guest: its own state, its interrupt controller's and
- * its VM's. What it shall see is stored before. vcpu_look() is for those who run on its CPU; vcpu_kick() is for all, and
- * brings a CPU that is in the guest out of it.
+ * The vCPU's loop looks only when told to at what may keep it from the guest: its own state, its
+ * interrupt controller's and its VM's. What it shall see is stored before. vcpu_look() is for those
+ * who run on its CPU; vcpu_kick() is for all, and brings a CPU that is in the guest out of it.
  */
 static inline void vcpu_look(struct vcpu *vcpu)
 {
@@ -206,7 +221,10 @@ bool vcpu_core_is_vms(struct host_work *work);
 bool vm_tells_lost(struct vm *vm, u64 page);
 /* The guest has used memory that is lost: it is told, or ends. page: as above. On its CPU. */
 void vcpu_lost_memory(struct vcpu *vcpu, u64 page);
-/* The same of an access that an exit has kept from it, or that the hypervisor was to make in its stead: guest_is_lost(). */
+/*
+ * The same of an access that an exit has kept from it, or that the hypervisor was to make in its
+ * stead: guest_is_lost().
+ */
 void vcpu_lost_access(struct vcpu *vcpu, gpa_t addr);
 
 /* Is there an event that ends HLT? On the vCPU's CPU. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Calls of others on a vCPU's CPU (vcpu_call()), in images with VCPU_CALLS: while it is in its loop, and one at a time. */
+/*
+ * Calls of others on a vCPU's CPU (vcpu_call()), in images with VCPU_CALLS: while it is in its
+ * loop, and one at a time.
+ */
 #include <margay/errno.h>
 
 #include "vmm/vcpu.h"

@@ -12,38 +12,49 @@
 struct vcpu;
 struct vm;
 
-/* That somebody presses from outside: the guest's power button, and the one for an NMI that servers have. */
+/*
+ * That somebody presses from outside: the guest's power button, and the one for an NMI that servers
+ * have.
+ */
 enum vm_button { VM_BUTTON_POWER, VM_BUTTON_NMI };
 
 /* Each may be NULL. */
 struct vdev_calls {
 	/*
-	 * Somebody presses a button, which the guest may heed or not. From any CPU; the caller sees to it that the VM stays.
-	 * 0; -ENOSYS: it has no such button; -ENXIO: the guest has closed itself to it; -EPERM: a crash keeps the VM paused
-	 * (on_crash = dump).
+	 * Somebody presses a button, which the guest may heed or not. From any CPU; the caller sees
+	 * to it that the VM stays. 0; -ENOSYS: it has no such button; -ENXIO: the guest has closed
+	 * itself to it; -EPERM: a crash keeps the VM paused (on_crash = dump).
 	 */
 	int (*press)(struct vm *vm, void *instance, enum vm_button button);
 	/*
-	 * Tells the guest that a page that it has used is lost; page: as host_work's fault() has it. False: it cannot be told,
-	 * or its VM file does not want that. On the vCPU's CPU.
+	 * Tells the guest that a page that it has used is lost; page: as host_work's fault() has
+	 * it. False: it cannot be told, or its VM file does not want that. On the vCPU's CPU.
 	 */
 	bool (*machine_check)(struct vcpu *vcpu, u64 page);
-	/* say() gets what has been counted, a part of a line of name=value with tabs between. From any CPU. */
+	/*
+	 * say() gets what has been counted, a part of a line of name=value with tabs between. From
+	 * any CPU.
+	 */
 	void (*counts)(const struct vm *vm, void *instance, void (*say)(const char *text));
 };
 
 struct vdev {
 	/*
-	 * Makes the instance, stores it in *instance (NULL before), registers its ranges. 0 or -errno (printed). vCPU
-	 * structures exist, their backend state may not. NULL: it has nothing of its own.
+	 * Makes the instance, stores it in *instance (NULL before), registers its ranges. 0 or
+	 * -errno (printed). vCPU structures exist, their backend state may not. NULL: it has
+	 * nothing of its own.
 	 */
 	int (*create)(struct vm *vm, void **instance);
 	/*
-	 * Frees everything; also called for a VM that never ran, and for what create() has left when it failed. Timers are
-	 * disarmed on the vCPU's CPU before. NULL: the instance is one page, or none.
+	 * Frees everything; also called for a VM that never ran, and for what create() has left
+	 * when it failed. Timers are disarmed on the vCPU's CPU before. NULL: the instance is one
+	 * page, or none.
 	 */
 	void (*destroy)(struct vm *vm, void *instance);
-	/* On the vCPU's own CPU, before its first entry and after its last (arm nothing, disarm timers). May be NULL. */
+	/*
+	 * On the vCPU's own CPU, before its first entry and after its last (arm nothing, disarm
+	 * timers). May be NULL.
+	 */
 	void (*vcpu_start)(struct vcpu *vcpu, void *instance);
 	void (*vcpu_stop)(struct vcpu *vcpu, void *instance);
 	/*

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Making and unmaking a virtual machine: its own memory, and the stages that make the rest (stage.h). */
+/*
+ * Making and unmaking a virtual machine: its own memory, and the stages that make the rest
+ * (stage.h).
+ */
 #include "vmm/vm.h"
 
 #include <margay/string.h>
@@ -8,7 +11,10 @@
 #include "vmm/stage.h"
 #include "vmm/vm_parts.h"
 
-/* What a VM is: its parts, and behind them a pointer for each device that this image was linked with. */
+/*
+ * What a VM is: its parts, and behind them a pointer for each device that this image was linked
+ * with.
+ */
 static unsigned vm_pages(void)
 {
 	return (unsigned)(ALIGN_UP(sizeof(struct vm_parts) + devices_count() * sizeof(void *),

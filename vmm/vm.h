@@ -19,7 +19,10 @@ struct vm_pci;
 #define VM_MAX_VCPUS VM_CPUS_MAX
 #define VM_MAX_EXTENTS HOST_ZERO_MAX
 
-/* A console beside the UART, by whose vm->console it writes and is called; rx() false: the byte is the UART's. */
+/*
+ * A console beside the UART, by whose vm->console it writes and is called; rx() false: the byte is
+ * the UART's.
+ */
 struct second_console {
 	bool (*rx)(struct second_console *second, u8 byte);
 	void (*tx_room)(struct second_console *second);
@@ -88,7 +91,10 @@ struct vm {
 	void (*entry_state)(struct vm *vm, struct vcpu *vcpu);
 	/* of the hypervisor's memory that it takes, its second-level tables included; atomic */
 	u64 own_bytes;
-	/* Assigned to a CPU and not yet out of their loop; and, times this, those that have not begun, behind others. Atomic. */
+	/*
+	 * Assigned to a CPU and not yet out of their loop; and, times this, those that have not
+	 * begun, behind others. Atomic.
+	 */
 	u32 live_vcpus;
 #define VM_VCPU_BEHIND (IS_ENABLED(CONFIG_LOST_CPUS) ? 0x10000u : 0u)
 	u64 entry_rip; /* where the loader wants vCPU 0 to start */
@@ -127,8 +133,9 @@ void vm_destroy(struct vm *vm);
 int vm_start(struct vm *vm);
 
 /*
- * place.c's, in images with SLOTS_WAIT: memory of a VM that is no more, which its functions may write still, is nobody's; VMs whose
- * start fails for lack of some wait for it. Then it is others', or nobody's for good. Any CPU.
+ * place.c's, in images with SLOTS_WAIT: memory of a VM that is no more, which its functions may
+ * write still, is nobody's; VMs whose start fails for lack of some wait for it. Then it is others',
+ * or nobody's for good. Any CPU.
  */
 void vm_keep_extents(const struct host_extent *e, unsigned count);
 void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others);
@@ -138,7 +145,10 @@ void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others)
 /* How long any exit may take: a CPU that has not answered by then never will. */
 #define VM_ANSWER_SECONDS (IS_ENABLED(CONFIG_DEBUG_FAULT) ? 2u : 20u)
 
-/* The last that a vCPU does of its VM, on its CPU: the first one waits for the others, and gives up those who do not come. */
+/*
+ * The last that a vCPU does of its VM, on its CPU: the first one waits for the others, and gives up
+ * those who do not come.
+ */
 void vcpu_leave(struct vcpu *vcpu);
 /* Does it own the local APICs of its CPUs, by x2APIC mode? */
 #define vm_direct(vm) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (vm)->direct)
@@ -146,22 +156,24 @@ void vcpu_leave(struct vcpu *vcpu);
 #define vm_mwait(vm) (vm_direct(vm) && (vm)->mwait)
 
 /*
- * Might its guest send interrupts to any CPU though it has ended? Then its CPUs stay as they are: interrupts off for good, and
- * virtualization on, by which an INIT is not taken. They go back to their work loop, but to no other VM.
+ * Might its guest send interrupts to any CPU though it has ended? Then its CPUs stay as they are:
+ * interrupts off for good, and virtualization on, by which an INIT is not taken. They go back to
+ * their work loop, but to no other VM.
  */
 #define vm_still_sends(vm) \
 	(IS_ENABLED(CONFIG_LOST_CPUS) && vm_direct(vm) && \
 	 __atomic_load_n(&(vm)->still_sends, __ATOMIC_ACQUIRE))
 
 /*
- * direct.c: may it, as its VM file wants? Once it has vCPUs, before its devices. Sets direct, mwait and not_direct.
- * 0; -EINVAL, printed.
+ * direct.c: may it, as its VM file wants? Once it has vCPUs, before its devices. Sets direct, mwait
+ * and not_direct. 0; -EINVAL, printed.
  */
 int direct_decide(struct vm *vm);
 
 /*
- * Log line with the VM's name in front, limited: its guest may cause it again and again. vm_tell() is never left out: for what the
- * operator has asked for, and for a VM's end and its cause. tests/guest-lines says for each that an exit can reach why it is few.
+ * Log line with the VM's name in front, limited: its guest may cause it again and again. vm_tell()
+ * is never left out: for what the operator has asked for, and for a VM's end and its cause.
+ * tests/guest-lines says for each that an exit can reach why it is few.
  */
 #define vm_log(vm, fmt, ...) host_log_limited(&(vm)->lines, (vm)->name, fmt, ##__VA_ARGS__)
 #define vm_tell(vm, fmt, ...) host_log("%s: " fmt, (vm)->name, ##__VA_ARGS__)

@@ -20,16 +20,21 @@ enum vm_end {
 	VM_END_MACHINE_CHECK, /* it has used memory that the machine has lost */
 	VM_END_EXIT,         /* by the debug-exit port, with vm->exit_status */
 	VM_END_STOPPED,      /* by the operator */
-	/* the IOMMU blocked a function of it, and its VM file wants that: only in images with IOMMU */
+	/*
+	 * the IOMMU blocked a function of it, and its VM file wants that: only in images with IOMMU
+	 */
 	VM_END_FAULT,
-	/* its Linux is no guest of KVM's, and starts again as such a one: only in images with VM_TSC_ONLY */
+	/*
+	 * its Linux is no guest of KVM's, and starts again as such a one: only in images with
+	 * VM_TSC_ONLY
+	 */
 	VM_END_ANEW,
 	VM_END_CRASH, /* the monitor could not go on with it: the line before says why */
 };
 
 /*
- * Ends the VM: the first reason wins, every vCPU leaves its loop. Or, with on_crash = dump, a crash keeps it paused in place of
- * that (keeps()). Was it this one? From any CPU and any handler.
+ * Ends the VM: the first reason wins, every vCPU leaves its loop. Or, with on_crash = dump, a crash
+ * keeps it paused in place of that (keeps()). Was it this one? From any CPU and any handler.
  */
 bool vm_end(struct vm *vm, enum vm_end why);
 const char *vm_end_name(enum vm_end why);

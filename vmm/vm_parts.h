@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The parts of a VM that few files need to know, in the same memory right behind what all know of it. */
+/*
+ * The parts of a VM that few files need to know, in the same memory right behind what all know of
+ * it.
+ */
 #ifndef VMM_VM_PARTS_H
 #define VMM_VM_PARTS_H
 
@@ -42,7 +45,10 @@ static inline const struct pio_range *pio_find(const struct vm *vm, u16 port)
 	return NULL;
 }
 
-/* The range that holds all of the access, and where in it. Another vCPU may move it by vm_set_mmio(): each field is read once. */
+/*
+ * The range that holds all of the access, and where in it. Another vCPU may move it by
+ * vm_set_mmio(): each field is read once.
+ */
 static inline const struct mmio_range *mmio_find(const struct vm *vm, u64 addr, unsigned size,
 						 u64 *offset)
 {

@@ -25,7 +25,10 @@
 
 #include <margay/abi.h>
 
-/* A test builds a module whose windows are wrong by this; one is MARGAY_UNTRANSLATED: the guest's own addresses. */
+/*
+ * A test builds a module whose windows are wrong by this; one is MARGAY_UNTRANSLATED: the guest's
+ * own addresses.
+ */
 #ifndef MARGAY_SKEW
 #define MARGAY_SKEW 0
 #endif
@@ -180,7 +183,10 @@ static void take_windows(struct pci_dev *pdev)
 	mutex_unlock(&lock);
 }
 
-/* The driver core has freed the map by BUS_NOTIFY_UNBOUND_DRIVER, and frees it after BUS_NOTIFY_DRIVER_NOT_BOUND. */
+/*
+ * The driver core has freed the map by BUS_NOTIFY_UNBOUND_DRIVER, and frees it after
+ * BUS_NOTIFY_DRIVER_NOT_BOUND.
+ */
 static int notify(struct notifier_block *nb, unsigned long action, void *data)
 {
 	struct pci_dev *pdev = to_pci_dev(data);
@@ -324,7 +330,10 @@ static void __exit margay_guest_exit(void)
 	free_page((unsigned long)info);
 }
 
-/* Where it is built in (linux-*.patch): after the buses, before the first driver of a device. A module has one such call. */
+/*
+ * Where it is built in (linux-*.patch): after the buses, before the first driver of a device. A
+ * module has one such call.
+ */
 subsys_initcall_sync(margay_guest_init);
 module_exit(margay_guest_exit);
 MODULE_DESCRIPTION("DMA windows of the hypervisor Margay");

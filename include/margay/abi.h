@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The guest ABI: what a guest may know of Margay. Shared with guest modules and test guests; documented in docs/guest-abi.md. */
+/*
+ * The guest ABI: what a guest may know of Margay. Shared with guest modules and test guests;
+ * documented in docs/guest-abi.md.
+ */
 #ifndef MARGAY_ABI_H
 #define MARGAY_ABI_H
 
@@ -43,7 +46,10 @@
 #define MARGAY_ABI_VERSION 1
 #define MARGAY_DMA_WINDOWS 128
 
-/* What a device must be given for guest-physical [gpa, gpa + length): hpa and following. No two overlap, on either side. */
+/*
+ * What a device must be given for guest-physical [gpa, gpa + length): hpa and following. No two
+ * overlap, on either side.
+ */
 struct margay_dma_window {
 	uint64_t gpa;
 	uint64_t hpa;

@@ -352,8 +352,9 @@ struct acpi_spcr {
 static_assert(sizeof(struct acpi_spcr) == 80, "SPCR");
 
 /*
- * SMBIOS (DMTF DSP0134 3.6, 6.1), kernel/acpi/smbios.c: the n-th structure of a type; *end: the two zeros that end its strings,
- * which begin p[1] bytes on. NULL: past the last, or behind what is broken.
+ * SMBIOS (DMTF DSP0134 3.6, 6.1), kernel/acpi/smbios.c: the n-th structure of a type; *end: the two
+ * zeros that end its strings, which begin p[1] bytes on. NULL: past the last, or behind what is
+ * broken.
  */
 const u8 *smbios_find(const void *table, size_t size, u8 type, unsigned n, const u8 **end);
 

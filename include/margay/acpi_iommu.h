@@ -121,7 +121,10 @@ enum acpi_ivrs_type {
 	ACPI_IVMD_RANGE = 0x22,
 };
 
-/* I/O Virtualization Hardware Definition, AMD IOMMU 5.2.2. Types 11h and 40h go on with the extended part. */
+/*
+ * I/O Virtualization Hardware Definition, AMD IOMMU 5.2.2. Types 11h and 40h go on with the
+ * extended part.
+ */
 struct acpi_ivhd {
 	struct acpi_ivrs_sub sub;
 	u16 device_id;
@@ -140,7 +143,10 @@ struct acpi_ivhd_ext {
 } __packed; /* then device entries */
 static_assert(sizeof(struct acpi_ivhd_ext) == 40, "IVHD 11h, 40h");
 
-/* Settings of a device entry, 5.2.2.1 (DTE setting): what its devices send past the IOMMU, as the platform's. */
+/*
+ * Settings of a device entry, 5.2.2.1 (DTE setting): what its devices send past the IOMMU, as the
+ * platform's.
+ */
 enum {
 	ACPI_IVHD_INIT = BIT(0),
 	ACPI_IVHD_EXTINT = BIT(1),

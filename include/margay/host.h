@@ -75,16 +75,25 @@ void host_extent_free(const struct host_extent *e);
 void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu,
 		       unsigned nr_cpus, bool (*unowned)(unsigned cpu));
 
-/* The i-th piece of memory that is free for guests, in whole 2 MiB pages, sorted by address; false past the last. */
+/*
+ * The i-th piece of memory that is free for guests, in whole 2 MiB pages, sorted by address; false
+ * past the last.
+ */
 bool host_mem_piece(unsigned i, struct host_extent *out);
 /* Bytes of a node that were free for guests before anything was taken. */
 u64 host_node_memory(unsigned node);
 
 /* NUMA nodes of the machine, at least 1; numbered densely from 0. */
 unsigned host_node_count(void);
-/* Bytes free for guests, in whole 2 MiB pages, on a node (-1: on all); *largest (may be NULL): the largest contiguous piece. */
+/*
+ * Bytes free for guests, in whole 2 MiB pages, on a node (-1: on all); *largest (may be NULL): the
+ * largest contiguous piece.
+ */
 u64 host_mem_free(int node, u64 *largest);
-/* Bytes that the hypervisor holds, its image and page tables with them, apart from guests' memory; *used: how many are in use. */
+/*
+ * Bytes that the hypervisor holds, its image and page tables with them, apart from guests' memory;
+ * *used: how many are in use.
+ */
 u64 host_own_bytes(u64 *used);
 /* SLIT distance between two nodes (10: local). */
 u8 host_node_distance(unsigned from, unsigned to);
@@ -97,7 +106,9 @@ void *host_hpa_to_virt(hpa_t pa);
 
 /* Its version, as git names it. */
 const char *host_version(void);
-/* Its configuration: `default`, or what differs from the nearest of configs/ (tools/image-options). */
+/*
+ * Its configuration: `default`, or what differs from the nearest of configs/ (tools/image-options).
+ */
 const char *host_image(void);
 
 /* ---- boot modules ----------------------------------------------------- */
@@ -112,18 +123,25 @@ struct host_module {
 /* Module i in boot order, or NULL past the last and after host_modules_release(). */
 const struct host_module *host_module(unsigned i);
 
-/* In images with BOOT_LOG: how much firmware had left for one module, below 4 GiB and in one piece; bytes. */
+/*
+ * In images with BOOT_LOG: how much firmware had left for one module, below 4 GiB and in one piece;
+ * bytes.
+ */
 u64 host_module_room(void);
 
 /*
- * In images with COMMANDER: data that from now on are a module, too, which nobody writes to; its name is none of another's and
- * stays as long. 0, or -ENOSPC. Nobody uses one that is removed. One call at a time, on any CPU.
+ * In images with COMMANDER: data that from now on are a module, too, which nobody writes to; its
+ * name is none of another's and stays as long. 0, or -ENOSPC. Nobody uses one that is removed. One
+ * call at a time, on any CPU.
  */
 #define HOST_LATE_MODULES 128u
 int host_module_add(const char *name, const void *data, u64 size);
 void host_module_remove(const char *name);
 
-/* Gives all modules' memory back when no VM can need them again, with all that points there; returns the bytes freed. */
+/*
+ * Gives all modules' memory back when no VM can need them again, with all that points there;
+ * returns the bytes freed.
+ */
 u64 host_modules_release(void);
 
 /* ---- CPUs ------------------------------------------------------------- */
@@ -134,18 +152,24 @@ struct host_cpu_info {
 	bool online;
 };
 
-/* Errors of the machine (machine checks) that were told since boot: corrected ones, and *lost, the others. */
+/*
+ * Errors of the machine (machine checks) that were told since boot: corrected ones, and *lost, the
+ * others.
+ */
 u64 host_machine_checks(u64 *lost);
 
 /* CPUs that run, numbered densely from 0: each can be given work, but host_cpu_lost(). */
 unsigned host_cpu_count(void);
 unsigned host_cpu_this(void);
-/* NULL when there is no such CPU; one that did not start has a number above the others and is not online. */
+/*
+ * NULL when there is no such CPU; one that did not start has a number above the others and is not
+ * online.
+ */
 const struct host_cpu_info *host_cpu_info(unsigned cpu);
 
 /*
- * In images with LOST_CPUS: the CPU does not answer. It gets neither work nor kicks any more and counts as one that did not
- * start, but keeps its number. Any CPU.
+ * In images with LOST_CPUS: the CPU does not answer. It gets neither work nor kicks any more and
+ * counts as one that did not start, but keeps its number. Any CPU.
  */
 void host_cpu_lost(unsigned cpu);
 
@@ -168,8 +192,9 @@ struct host_work {
 	/* run() has met that, and goes on; NULL: panic. lost: of HOST_MACHINE_CHECK. */
 	void (*fault)(struct host_work *work, enum host_fault why, u64 lost);
 	/*
-	 * In a machine check that an exit has brought: are all threads of this CPU's core in guest mode for the same VM, or were
-	 * they until then? In images with MACHINE_CHECKS, of whoever runs guests.
+	 * In a machine check that an exit has brought: are all threads of this CPU's core in guest
+	 * mode for the same VM, or were they until then? In images with MACHINE_CHECKS, of whoever
+	 * runs guests.
 	 */
 	bool (*core_is_vms)(struct host_work *work);
 };
@@ -181,12 +206,16 @@ struct host_work {
  */
 int host_cpu_assign(unsigned cpu, struct host_work *work);
 
-/* The same behind the item that the CPU has, if it has one: -EBUSY when there is another behind that. */
+/*
+ * The same behind the item that the CPU has, if it has one: -EBUSY when there is another behind
+ * that.
+ */
 int host_cpu_assign_behind(unsigned cpu, struct host_work *work);
 
 /*
- * In images with PASSTHROUGH and MONITOR_CONSOLE: work for CPUs that have none. step() is called again and again, by one of them at
- * a time, while one is idle; it waits for nothing. False: it is over, and its record may be gone. Begun by any CPU.
+ * In images with PASSTHROUGH and MONITOR_CONSOLE: work for CPUs that have none. step() is called
+ * again and again, by one of them at a time, while one is idle; it waits for nothing. False: it is
+ * over, and its record may be gone. Begun by any CPU.
  */
 struct host_idle_work {
 	bool (*step)(struct host_idle_work *work);
@@ -256,12 +285,16 @@ bool host_alarm(void);
 int host_apic_svr(u64 value);
 /* Between the two: as after a reset once more, with nothing pending. */
 void host_apic_reset(void);
-/* Sends a fixed interrupt to a CPU, itself or another, that is a guest's now: what is sent too late comes to the LWK. */
+/*
+ * Sends a fixed interrupt to a CPU, itself or another, that is a guest's now: what is sent too late
+ * comes to the LWK.
+ */
 void host_apic_interrupt(unsigned cpu, u8 vector);
 
 /*
- * From now on the overflow of a performance counter of the calling CPU comes at a vector of it (host_msi_alloc()); 0: not at
- * all. To be said again after each: the APIC of some CPUs masks it then. In images with VM_COUNTERS.
+ * From now on the overflow of a performance counter of the calling CPU comes at a vector of it
+ * (host_msi_alloc()); 0: not at all. To be said again after each: the APIC of some CPUs masks it
+ * then. In images with VM_COUNTERS.
  */
 void host_counter_interrupt(u8 vector);
 
@@ -288,26 +321,39 @@ int host_xsetbv(u32 xcr, u64 value);
  */
 void host_fpu_reset(u64 xcr0);
 /*
- * A vector register, 0 to 15, which holds the guest's value all the time: 16 bytes of it (XMM) or 32 (YMM, with SSE and AVX
- * on in XCR0). By VEX a write clears what lies above (which takes these two bits, too), else it stays.
+ * A vector register, 0 to 15, which holds the guest's value all the time: 16 bytes of it (XMM) or
+ * 32 (YMM, with SSE and AVX on in XCR0). By VEX a write clears what lies above (which takes these
+ * two bits, too), else it stays.
  */
 void host_vector_read(unsigned reg, unsigned size, void *bytes);
 void host_vector_write(unsigned reg, unsigned size, bool vex, const void *bytes);
-/* The same of a whole ZMM register, 0 to 31, of 64 bytes, with all three of AVX-512's bits on in XCR0, too. */
+/*
+ * The same of a whole ZMM register, 0 to 31, of 64 bytes, with all three of AVX-512's bits on in
+ * XCR0, too.
+ */
 void host_vector_read_zmm(unsigned reg, void *bytes);
 void host_vector_write_zmm(unsigned reg, const void *bytes);
 void host_wbinvd(void);
 
 /* ---- time -------------------------------------------------------------- */
 
-/* The TSC's rate, rounded to kHz, since that is all that Linux holds: 0.25 ppm at 2 GHz. Coarse while the kernel boots. */
+/*
+ * The TSC's rate, rounded to kHz, since that is all that Linux holds: 0.25 ppm at 2 GHz. Coarse
+ * while the kernel boots.
+ */
 u64 host_tsc_khz(void);
-/* True when the TSC is invariant (by CPUID, or QEMU's TCG) and the same on all CPUs that are online. */
+/*
+ * True when the TSC is invariant (by CPUID, or QEMU's TCG) and the same on all CPUs that are
+ * online.
+ */
 bool host_tsc_stable(void);
 /* Wall clock: nanoseconds since 1970-01-01 UTC when the TSC was `*tsc`. */
 u64 host_wall_clock(u64 *tsc);
 
-/* Only in images with DEBUG_CLOCK. The HPET's time in ns since an arbitrary moment, by nothing but its own rate; 0: none. */
+/*
+ * Only in images with DEBUG_CLOCK. The HPET's time in ns since an arbitrary moment, by nothing but
+ * its own rate; 0: none.
+ */
 u64 host_reference_ns(void);
 
 /*
@@ -324,19 +370,28 @@ struct host_timer {
 	void (*fn)(struct host_timer *timer);
 };
 
-/* Arms on the calling CPU; an armed timer is moved. A deadline in the past fires at the next window. Interrupts off. */
+/*
+ * Arms on the calling CPU; an armed timer is moved. A deadline in the past fires at the next
+ * window. Interrupts off.
+ */
 void host_timer_arm(struct host_timer *timer, u64 tsc_deadline);
 /* Disarms. Only from the CPU that armed it. No effect when not armed. Interrupts off. */
 void host_timer_cancel(struct host_timer *timer);
 
 /* ---- SMBIOS --------------------------------------------------------------- */
 
-/* Only in images with SMBIOS: the node's structures as firmware has them, hence maybe wrong; they stay. NULL: none. */
+/*
+ * Only in images with SMBIOS: the node's structures as firmware has them, hence maybe wrong; they
+ * stay. NULL: none.
+ */
 const void *host_smbios(u32 *size);
 
 /* ---- PCI ------------------------------------------------------------------ */
 
-/* Only in images with PCI. The i-th function of the machine, in address order, used or not; false past the last. Any CPU. */
+/*
+ * Only in images with PCI. The i-th function of the machine, in address order, used or not; false
+ * past the last. Any CPU.
+ */
 bool host_pci_info(unsigned i, struct pci_info *out);
 
 /* ---- the local APIC -------------------------------------------------------- */
@@ -349,8 +404,8 @@ bool host_is_x2apic(void);
 /* The VM that the command line's gdb= names; NULL: none, or its port was not found (logged). */
 const char *host_debug_name(void);
 /*
- * At boot: from now on rx() gets each byte of the line, in interrupt windows of the boot CPU, no lock held. 0, or -errno: its
- * interrupt does not come (logged).
+ * At boot: from now on rx() gets each byte of the line, in interrupt windows of the boot CPU, no
+ * lock held. 0, or -errno: its interrupt does not come (logged).
  */
 int host_debug_listen(void (*rx)(u8 byte));
 /* Queues bytes; what does not fit into 8 KiB is lost. From any CPU. */
@@ -364,22 +419,26 @@ void host_debug_send(const u8 *bytes, unsigned n);
  */
 void host_log(const char *fmt, ...) __printf(1, 2);
 /*
- * The same of what a guest or its device can cause as often as it likes: "SOURCE: ...", if the limit lets it; else it is counted,
- * and the next one ends with ", N more since the last line".
+ * The same of what a guest or its device can cause as often as it likes: "SOURCE: ...", if the
+ * limit lets it; else it is counted, and the next one ends with ", N more since the last line".
  */
 void host_log_limited(struct log_limit *limit, const char *source, const char *fmt, ...)
 	__printf(3, 4);
 /* The same for the log alone; with loglevel=debug on the line, too. */
 void host_log_quiet(const char *fmt, ...) __printf(1, 2);
-/* Only in images with LOG_TIME: whether lines begin with the time, as at first. Not what is read by tools, or copied. Boot CPU. */
+/*
+ * Only in images with LOG_TIME: whether lines begin with the time, as at first. Not what is read by
+ * tools, or copied. Boot CPU.
+ */
 void host_log_times(bool on);
 /* The one line for all that `who` could not have of the hypervisor's own memory. -ENOMEM. */
 int host_no_memory(const char *who);
 #define HOST_LOG_LINE 511 /* characters of a line; what is longer is cut */
 
 /*
- * Calls fn with each of the log's last lines, oldest first; the text is valid during the call only. boot: 0, or 1 for the
- * boot before this one. False: nothing of it is left. Only in images with MONITOR_CONSOLE.
+ * Calls fn with each of the log's last lines, oldest first; the text is valid during the call only.
+ * boot: 0, or 1 for the boot before this one. False: nothing of it is left. Only in images with
+ * MONITOR_CONSOLE.
  */
 bool host_log_last(unsigned boot, unsigned lines, void (*fn)(const char *text));
 
@@ -392,7 +451,9 @@ void host_node_poweroff(const char *vms) __attribute__((noreturn));
 /* Prints "end=reboot" as the last line, drains the console and restarts the machine. */
 void host_node_reboot(void) __attribute__((noreturn));
 
-/* fn adds lines to what a panic prints: all other CPUs have stopped then, whatever locks they hold. */
+/*
+ * fn adds lines to what a panic prints: all other CPUs have stopped then, whatever locks they hold.
+ */
 void host_panic_report(void (*fn)(void));
 
 /* A monitor bug: registers, backtrace, log; ends the node as failed. */

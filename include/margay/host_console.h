@@ -12,11 +12,15 @@
 #define HOST_CONSOLE_LINE 240
 
 /*
- * A user. Callbacks run in interrupt windows, interrupts off, no lock held: one at a time, but on whichever CPU has the line's
- * interrupt then, so that a timer which one of them arms is not the next one's to cancel.
+ * A user. Callbacks run in interrupt windows, interrupts off, no lock held: one at a time, but on
+ * whichever CPU has the line's interrupt then, so that a timer which one of them arms is not the
+ * next one's to cancel.
  */
 struct host_console {
-	/* in front of its lines while another has the foreground; at most HOST_CONSOLE_NAME characters */
+	/*
+	 * in front of its lines while another has the foreground; at most HOST_CONSOLE_NAME
+	 * characters
+	 */
 	const char *name;
 	void (*rx)(struct host_console *con, u8 byte);
 	/* a BREAK on the line; NULL: it has no use for one */
@@ -36,9 +40,10 @@ struct host_console {
 };
 
 /*
- * Only in images with PLAIN_LINES. Pure: a line of somebody who has not the foreground, as it may stand among others' on any
- * terminal: text only. In place; returns what is left of the n bytes. Escape sequences (ECMA-48: CSI, strings, others) go, also
- * one that the line's end cuts; other controls, and bytes that are no well-formed UTF-8, become '?'.
+ * Only in images with PLAIN_LINES. Pure: a line of somebody who has not the foreground, as it may
+ * stand among others' on any terminal: text only. In place; returns what is left of the n bytes.
+ * Escape sequences (ECMA-48: CSI, strings, others) go, also one that the line's end cuts; other
+ * controls, and bytes that are no well-formed UTF-8, become '?'.
  */
 unsigned host_plain_text(u8 *line, unsigned n);
 
@@ -65,13 +70,19 @@ const struct host_console *host_console_get_foreground(void);
  */
 u8 host_console_escape(struct host_console *con);
 
-/* Takes output; returns how many bytes. The line is slow: never waits once interrupts are on, nothing is lost. */
+/*
+ * Takes output; returns how many bytes. The line is slow: never waits once interrupts are on,
+ * nothing is lost.
+ */
 size_t host_console_write(struct host_console *con, const u8 *buf, size_t n);
 
 /* con->tx_room() is called once more, soon, in its turn. From any CPU. */
 void host_console_ask(struct host_console *con);
 
-/* Waits until all output has left the line, so that a long report loses nothing. Bounded. Before poweroff or reset. */
+/*
+ * Waits until all output has left the line, so that a long report loses nothing. Bounded. Before
+ * poweroff or reset.
+ */
 void host_console_drain(void);
 
 #else

@@ -7,7 +7,10 @@
 
 /* The first page in [from, to) that the machine has lost, or `to`. from: page aligned. */
 u64 host_memory_lost_in(u64 from, u64 to);
-/* The i-th of these since boot, in the order of their loss: true and *page, or there are not as many. */
+/*
+ * The i-th of these since boot, in the order of their loss: true and *page, or there are not as
+ * many.
+ */
 #define HOST_LOST_MAX 64u
 bool host_memory_lost(unsigned i, u64 *page);
 /* From now on fn() is called for each of them, on any CPU, in interrupt windows, no lock held. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * PCI functions for VMs: the part of <margay/host.h> that, but for host_mmio_read() and host_mmio_write(), is only there
- * in images with PASSTHROUGH. Include that.
+ * PCI functions for VMs: the part of <margay/host.h> that, but for host_mmio_read() and
+ * host_mmio_write(), is only there in images with PASSTHROUGH. Include that.
  */
 #ifndef MARGAY_HOST_PCI_H
 #define MARGAY_HOST_PCI_H
@@ -26,7 +26,10 @@ bool host_pci_function(unsigned i, struct host_pci_function *out);
 u32 host_pci_read(unsigned index, u16 offset, unsigned size);
 void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value);
 
-/* Fills cap[] with up to `max` capabilities, standard ones first, in list order; returns how many there are. */
+/*
+ * Fills cap[] with up to `max` capabilities, standard ones first, in list order; returns how many
+ * there are.
+ */
 unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max);
 
 /* Before its VM runs: each bridge above passes on what it sends. Logs where it did not. */
@@ -39,8 +42,8 @@ void host_pci_open_way(unsigned index);
 unsigned host_pci_path(unsigned index);
 
 /*
- * A function's reset, which takes 100 ms, or as long as the device needs, up to a minute. Its room is the caller's, and may be
- * moved between two steps; what is in it is the kernel's.
+ * A function's reset, which takes 100 ms, or as long as the device needs, up to a minute. Its room
+ * is the caller's, and may be moved between two steps; what is in it is the kernel's.
  */
 struct host_pci_reset {
 	unsigned index;
@@ -63,10 +66,11 @@ struct host_pci_reset {
 
 void host_pci_reset_begin(struct host_pci_reset *r, unsigned index);
 /*
- * Goes on with it, and waits for nothing: the first step ends what the function does. -EBUSY: it is not over, and wants another
- * one, soon. Else it is: addresses, and what belongs to the path, are there again; the rest is as after a reset, but that line
- * interrupts stay off. 0; -ENODEV: it has no reset that hurts no other, and is just quiet; -EIO: it does not come back, or does not
- * obey, and may still write to memory. Any CPU, one at a time.
+ * Goes on with it, and waits for nothing: the first step ends what the function does. -EBUSY: it is
+ * not over, and wants another one, soon. Else it is: addresses, and what belongs to the path, are
+ * there again; the rest is as after a reset, but that line interrupts stay off. 0; -ENODEV: it has
+ * no reset that hurts no other, and is just quiet; -EIO: it does not come back, or does not obey,
+ * and may still write to memory. Any CPU, one at a time.
  */
 int host_pci_reset_step(struct host_pci_reset *r);
 
@@ -74,25 +78,33 @@ int host_pci_reset_step(struct host_pci_reset *r);
 bool host_pci_ecam(u64 *base, u8 *last_bus);
 
 /*
- * May a VM have this in its map, or its functions in theirs? ram: as its memory, all of which is usable; else as registers of one
- * of its functions: nothing of the platform's, of the node's memory or of what firmware has reserved is there. One list for
- * all (kernel/pci/pci_platform.c), which whoever maps asks, whatever he thinks that he maps.
+ * May a VM have this in its map, or its functions in theirs? ram: as its memory, all of which is
+ * usable; else as registers of one of its functions: nothing of the platform's, of the node's
+ * memory or of what firmware has reserved is there. One list for all (kernel/pci/pci_platform.c),
+ * which whoever maps asks, whatever he thinks that he maps.
  */
 bool host_may_map(hpa_t pa, u64 size, bool ram);
 /* May a VM have these ports opened? */
 bool host_may_open(u64 port, u64 ports);
 
-/* Device registers, uncached; any alignment. The same again for the same range. NULL: no memory, or no address space left. */
+/*
+ * Device registers, uncached; any alignment. The same again for the same range. NULL: no memory, or
+ * no address space left.
+ */
 volatile void *host_mmio_map(hpa_t pa, u64 size);
 
 /*
- * Aligned accesses of 1, 2, 4 or 8 bytes to what host_mmio_map() has mapped. Where nothing is, which a defect of ours has led
- * to, a load reads ones, and the work item's fault() ends what it stands for. Without one the node panics.
+ * Aligned accesses of 1, 2, 4 or 8 bytes to what host_mmio_map() has mapped. Where nothing is,
+ * which a defect of ours has led to, a load reads ones, and the work item's fault() ends what it
+ * stands for. Without one the node panics.
  */
 u64 host_mmio_read(const volatile void *reg, unsigned size);
 void host_mmio_write(volatile void *reg, unsigned size, u64 value);
 
-/* Vectors of one CPU, and the message that makes a device interrupt at the first; the data of the next is one more. */
+/*
+ * Vectors of one CPU, and the message that makes a device interrupt at the first; the data of the
+ * next is one more.
+ */
 struct host_msi {
 	/* all but cpu: host_iommu_message()'s, entries of a unit; entries 0: none */
 	u16 cpu;
@@ -116,7 +128,10 @@ struct host_msi {
  */
 int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg,
 		   struct host_msi *out);
-/* Gives them back, and its entries; fn does not run any more when it returns, what comes late is dropped. Not where it has none. */
+/*
+ * Gives them back, and its entries; fn does not run any more when it returns, what comes late is
+ * dropped. Not where it has none.
+ */
 void host_msi_free(struct host_msi *msi);
 
 /* A line interrupt: an input of the machine's I/O APICs, level-triggered. */
@@ -125,24 +140,30 @@ struct host_intx {
 	bool active_low;
 };
 
-/* Where the interrupt pin of a function led at boot. 0; -ENXIO: it has none; -ENOENT: firmware does not say it in constants. */
+/*
+ * Where the interrupt pin of a function led at boot. 0; -ENXIO: it has none; -ENOENT: firmware does
+ * not say it in constants.
+ */
 int host_intx_route(unsigned index, struct host_intx *out);
 
 /*
- * Takes the line, masked. fn(arg, 0) runs as host_msi_alloc()'s, with the line
- * masked until host_intx_open(). 0; -EBUSY: somebody has it, or the host itself;
- * -ENODEV: there is no such input; or as host_msi_alloc(). Without fn it is host_intx_lead()'s alone.
+ * Takes the line, masked. fn(arg, 0) runs as host_msi_alloc()'s, with the line masked until
+ * host_intx_open(). 0; -EBUSY: somebody has it, or the host itself; -ENODEV: there is no such
+ * input; or as host_msi_alloc(). Without fn it is host_intx_lead()'s alone.
  */
 int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n),
 		   void *arg);
 /* Lets the next interrupt of a taken line come: at once, while it is asserted. Any CPU. */
 void host_intx_open(u32 gsi);
 /*
- * Its interrupts are that vector of a CPU whose APIC is a guest's, by APIC ID, and end by that one's EOI; vector 0: masked.
- * Any CPU, one at a time.
+ * Its interrupts are that vector of a CPU whose APIC is a guest's, by APIC ID, and end by that
+ * one's EOI; vector 0: masked. Any CPU, one at a time.
  */
 void host_intx_lead(const struct host_intx *line, u32 apic_id, u8 vector);
-/* Has a CPU one that it has not ended? end: it is ended first; while the line is asserted the next one comes. As the above. */
+/*
+ * Has a CPU one that it has not ended? end: it is ended first; while the line is asserted the next
+ * one comes. As the above.
+ */
 bool host_intx_in_service(u32 gsi, bool end);
 /* Masks it and gives it back; fn does not run any more when it returns. */
 void host_intx_release(u32 gsi);
@@ -150,8 +171,9 @@ void host_intx_release(u32 gsi);
 /* ---- SR-IOV: only in images with SRIOV --------------------------------- */
 
 /*
- * Makes VFs 0 to count - 1 of function `index`, none of which is on, ready to be switched on: their registers get addresses, and
- * they are functions of the machine from now on. Again after the function's reset. NULL, or why it cannot have them, in words.
+ * Makes VFs 0 to count - 1 of function `index`, none of which is on, ready to be switched on: their
+ * registers get addresses, and they are functions of the machine from now on. Again after the
+ * function's reset. NULL, or why it cannot have them, in words.
  */
 const char *host_sriov_prepare(unsigned index, unsigned count);
 /* The function that is VF n of function `index`; -1: it is not prepared for so many. */
@@ -160,13 +182,20 @@ bool host_sriov_is_vf(unsigned index);
 /* Is the VF there? */
 bool host_sriov_on(unsigned index);
 /*
- * Switches VFs 0 to count - 1 on, quiet, which takes 100 ms, or up to two seconds, and waits for nothing. 0; -EBUSY: they are
- * coming, and want the same call again, soon; -EINVAL: not prepared; -EIO: they do not come. One caller at a time.
+ * Switches VFs 0 to count - 1 on, quiet, which takes 100 ms, or up to two seconds, and waits for
+ * nothing. 0; -EBUSY: they are coming, and want the same call again, soon; -EINVAL: not prepared;
+ * -EIO: they do not come. One caller at a time.
  */
 int host_sriov_enable(unsigned index, unsigned count);
-/* Switches all off. They are quiet and no VM's; or their VM has not let go of them in time, and finds nothing there. */
+/*
+ * Switches all off. They are quiet and no VM's; or their VM has not let go of them in time, and
+ * finds nothing there.
+ */
 void host_sriov_disable(unsigned index);
-/* For an operator: how many VFs the function has or can have, or why none. False: it is not one that has any. */
+/*
+ * For an operator: how many VFs the function has or can have, or why none. False: it is not one
+ * that has any.
+ */
 bool host_sriov_text(unsigned index, char *text, size_t size);
 
 /* ---- IOMMU: only in images with IOMMU ------------------------------------- */
@@ -174,7 +203,10 @@ bool host_sriov_text(unsigned index, char *text, size_t size);
 /* Memory that functions of one VM reach, and by which addresses. */
 struct host_iommu;
 
-/* Do IOMMUs stand between the functions and memory? Each function that is not attached reaches nothing then. */
+/*
+ * Do IOMMUs stand between the functions and memory? Each function that is not attached reaches
+ * nothing then.
+ */
 bool host_iommu_on(void);
 
 /* Why no VM may have function `index` while they do, to end a sentence about it; NULL: nothing. */
@@ -186,9 +218,9 @@ struct host_iommu_user {
 	const char *name;
 	const char *mode;
 	/*
-	 * Function `index` was blocked. On the boot CPU, in a window, or where host_iommu_state() is called, and under a lock: it
-	 * just takes note. storm: there will be more of it until the function is no bus master any more. NULL: nobody wants to
-	 * know.
+	 * Function `index` was blocked. On the boot CPU, in a window, or where host_iommu_state()
+	 * is called, and under a lock: it just takes note. storm: there will be more of it until
+	 * the function is no bus master any more. NULL: nobody wants to know.
 	 */
 	void (*blocked)(void *arg, unsigned index, bool storm);
 	void *arg;
@@ -197,26 +229,37 @@ struct host_iommu_user {
 /* Makes one that reaches nothing. 0; -ENOMEM; -ENOSPC: the IOMMUs hold no more. */
 int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **out);
 /*
- * `at`, as functions say it, is pa; both 4 KiB aligned; functions may be attached already. The caller serializes changes of a
- * domain. 0; -EINVAL: not so, or over what are interrupts; -EPERM: pa is registers of the platform, or the flash; -ERANGE: beyond
- * the IOMMUs' address bits; -EEXIST; -ENOMEM; -EIO: an IOMMU does not answer. On error a part may be mapped.
+ * `at`, as functions say it, is pa; both 4 KiB aligned; functions may be attached already. The
+ * caller serializes changes of a domain. 0; -EINVAL: not so, or over what are interrupts; -EPERM:
+ * pa is registers of the platform, or the flash; -ERANGE: beyond the IOMMUs' address bits; -EEXIST;
+ * -ENOMEM; -EIO: an IOMMU does not answer. On error a part may be mapped.
  */
 int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size);
 /*
- * Functions do not reach [at, at+size) any more, and what they have sent there has come, or never will; parts without a mapping
- * are passed over. 0; -EINVAL; -ENOMEM: a part still is; -EIO: an IOMMU does not answer, and what was mapped gets no other use.
+ * Functions do not reach [at, at+size) any more, and what they have sent there has come, or never
+ * will; parts without a mapping are passed over. 0; -EINVAL; -ENOMEM: a part still is; -EIO: an
+ * IOMMU does not answer, and what was mapped gets no other use.
  */
 int host_iommu_unmap(struct host_iommu *d, u64 at, u64 size);
 /* For a function that is quiet. 0; -ENOMEM; -EIO: its IOMMU does not answer. */
 int host_iommu_attach(struct host_iommu *d, unsigned index);
-/* It reaches nothing any more, and what it has sent has come, or never will. 0; -EIO: its IOMMU does not answer. */
+/*
+ * It reaches nothing any more, and what it has sent has come, or never will. 0; -EIO: its IOMMU
+ * does not answer.
+ */
 int host_iommu_detach(unsigned index);
 /* When no function is attached any more. NULL: does nothing. */
 void host_iommu_destroy(struct host_iommu *d);
-/* In its place where one still may be, as its IOMMU does not answer: all stays as it is, and its user may go. */
+/*
+ * In its place where one still may be, as its IOMMU does not answer: all stays as it is, and its
+ * user may go.
+ */
 void host_iommu_abandon(struct host_iommu *d);
 
-/* What function `index` reaches, and what of it was blocked since it was attached, as far as it was noted. False: no IOMMU. */
+/*
+ * What function `index` reaches, and what of it was blocked since it was attached, as far as it was
+ * noted. False: no IOMMU.
+ */
 struct host_iommu_state {
 	unsigned domain; /* 0: it reaches nothing */
 	const char *mode; /* its user's */
@@ -236,16 +279,17 @@ struct host_messages {
 };
 
 /*
- * Where IOMMUs remap interrupts: keeps entries for `count` messages of function `index`, no other one's then. It may get fewer,
- * 64 at least. 0, also where nothing is remapped; -ENOSPC: none are left; -ENOMEM. Any CPU.
+ * Where IOMMUs remap interrupts: keeps entries for `count` messages of function `index`, no other
+ * one's then. It may get fewer, 64 at least. 0, also where nothing is remapped; -ENOSPC: none are
+ * left; -ENOMEM. Any CPU.
  */
 int host_iommu_reserve(unsigned index, unsigned count, struct host_messages *out);
 /* After host_msi_free() of all its messages. */
 void host_iommu_release(struct host_messages *kept);
 /*
- * Lets function `index` interrupt msi->cpu at `count` vectors from msi->first on, a power of two up to 32, by some of the entries
- * kept for it, and makes address and data the message for it. 0, also where nothing is remapped; -ENOSPC: all of them are in use;
- * -EIO: its IOMMU does not answer.
+ * Lets function `index` interrupt msi->cpu at `count` vectors from msi->first on, a power of two up
+ * to 32, by some of the entries kept for it, and makes address and data the message for it. 0, also
+ * where nothing is remapped; -ENOSPC: all of them are in use; -EIO: its IOMMU does not answer.
  */
 int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count,
 		       struct host_msi *msi);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lines of the log that a guest, or a device of one, can cause as often as it likes: some at once, then one in ten seconds; what is
- * left out is counted, and said with the next line.
+ * Lines of the log that a guest, or a device of one, can cause as often as it likes: some at once,
+ * then one in ten seconds; what is left out is counted, and said with the next line.
  */
 #ifndef MARGAY_LOG_LIMIT_H
 #define MARGAY_LOG_LIMIT_H
@@ -18,7 +18,10 @@ struct log_limit {
 	u64 free;   /* TSC by which all that was said is paid for; atomic */
 };
 
-/* May it say a line now? *unsaid: how many it could not say since the last one. From any CPU, with whatever lock, and in an NMI. */
+/*
+ * May it say a line now? *unsaid: how many it could not say since the last one. From any CPU, with
+ * whatever lock, and in an NMI.
+ */
 static inline bool log_limit_take(struct log_limit *l, u64 now, u64 tsc_khz, u32 *unsaid)
 {
 	u64 price = LOG_LIMIT_MS * tsc_khz, free = __atomic_load_n(&l->free, __ATOMIC_RELAXED),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Accesses to memory that the machine may have lost, as a guest's: a machine check in one of these is its failure, and not the
- * node's end. Their instructions are regions of the section mc_table, by which trap_dispatch() finds where to go on. That does not
- * take up the access again, so the saved RIP must be its own (EIPV; SDM vol. 3, 16.3.1.2), but need not be one to restart at. In
+ * Accesses to memory that the machine may have lost, as a guest's: a machine check in one of these
+ * is its failure, and not the node's end. Their instructions are regions of the section mc_table,
+ * by which trap_dispatch() finds where to go on. That does not take up the access again, so the
+ * saved RIP must be its own (EIPV; SDM vol. 3, 16.3.1.2), but need not be one to restart at. In
  * images without MACHINE_CHECKS none of them ever fails.
  */
 #ifndef MARGAY_MC_ACCESS_H
@@ -34,7 +35,10 @@ typedef u16 mc_u16 __attribute__((aligned(1), may_alias));
 typedef u32 mc_u32 __attribute__((aligned(1), may_alias));
 typedef u64 mc_u64 __attribute__((aligned(1), may_alias));
 
-/* One load or store each, in program order. False: the memory is lost. The empty asm: some compilers lose the value without. */
+/*
+ * One load or store each, in program order. False: the memory is lost. The empty asm: some
+ * compilers lose the value without.
+ */
 #define MC_ACCESS(bits, load, store) \
 	static inline bool mc_load##bits(const void *from, u##bits *value) \
 	{ \
@@ -79,8 +83,9 @@ MC_EXCHANGE(32, "cmpxchgl")
 MC_EXCHANGE(64, "cmpxchgq")
 
 /*
- * False: some of it may be copied. The instruction behind REP MOVS belongs to the region: some CPUs say that one, where they have
- * read a line too far (Intel, Skylake's and Cascade Lake's errata on fast string operations).
+ * False: some of it may be copied. The instruction behind REP MOVS belongs to the region: some CPUs
+ * say that one, where they have read a line too far (Intel, Skylake's and Cascade Lake's errata on
+ * fast string operations).
  */
 static inline bool mc_copy(void *to, const void *from, u64 size)
 {

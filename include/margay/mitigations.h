@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is done at exits, at entries and in second-level tables so that a guest cannot read by speculation what is not its own. */
+/*
+ * What is done at exits, at entries and in second-level tables so that a guest cannot read by
+ * speculation what is not its own.
+ */
 #ifndef MARGAY_MITIGATIONS_H
 #define MARGAY_MITIGATIONS_H
 
@@ -48,7 +51,10 @@ struct host_mitigations {
 	u32 spec_ctrl; /* IA32_SPEC_CTRL in root mode, beside MIT_SPEC_CTRL */
 };
 
-/* A CPU that is online. All zeros in an image without MITIGATIONS, and with mitigate=off. Constant after the boot. */
+/*
+ * A CPU that is online. All zeros in an image without MITIGATIONS, and with mitigate=off. Constant
+ * after the boot.
+ */
 struct host_mitigations host_mitigations(unsigned cpu);
 
 /* The report: say() gets a line for each thing that a CPU may be open to; the worst of all CPUs. */

@@ -110,7 +110,10 @@ struct pci_info {
 	bool acs;
 	unsigned vfs; /* SR-IOV: virtual functions that it can have */
 	unsigned vfs_on; /* and has */
-	/* what keeps anyone from using it: a broken capability list, BARs that lie wrong; NULL: nothing */
+	/*
+	 * what keeps anyone from using it: a broken capability list, BARs that lie wrong; NULL:
+	 * nothing
+	 */
 	const char *problem;
 };
 

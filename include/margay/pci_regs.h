@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The words of PCI configuration space: registers by their offset, capabilities by their ID, and bits as the register of
- * that offset has them. Sections are those of PCI Local Bus 3.0 (PCI) and PCI Express Base 5.0 (PCIe); PM is PCI Power
- * Management 1.2, AF the ECN Advanced Capabilities.
+ * The words of PCI configuration space: registers by their offset, capabilities by their ID, and
+ * bits as the register of that offset has them. Sections are those of PCI Local Bus 3.0 (PCI) and
+ * PCI Express Base 5.0 (PCIe); PM is PCI Power Management 1.2, AF the ECN Advanced Capabilities.
  */
 #ifndef MARGAY_PCI_REGS_H
 #define MARGAY_PCI_REGS_H
@@ -13,11 +13,16 @@
 #define PCI_CONFIG_ADDRESS 0xcf8
 #define PCI_CONFIG_DATA 0xcfc
 #define PCI_CONFIG_ENABLE BIT(31)
-/* ECAM, PCIe 7.2.2: 4 KiB of each function, by bus << 8 | device << 3 | function; bytes of a bus. */
+/*
+ * ECAM, PCIe 7.2.2: 4 KiB of each function, by bus << 8 | device << 3 | function; bytes of a bus.
+ */
 #define PCI_ECAM_SHIFT 12
 #define PCI_ECAM_BUS_SIZE MIB(1)
 
-/* The header, PCI 6.1; of a bridge PCI-to-PCI Bridge 1.2, 3.2. Where the spaces for capabilities begin and end. */
+/*
+ * The header, PCI 6.1; of a bridge PCI-to-PCI Bridge 1.2, 3.2. Where the spaces for capabilities
+ * begin and end.
+ */
 enum pci_reg {
 	PCI_REG_ID = 0x00, /* vendor; device << 16 */
 	PCI_REG_COMMAND = 0x04, /* 16 bits; status << 16 */
@@ -79,7 +84,10 @@ enum {
 
 #define PCI_INTERRUPT_PIN 0xff00u /* of PCI_REG_INTERRUPT */
 
-/* PCI Code and ID Assignment 1.11, chapters 2 and 3. EA: enhanced allocation; FPB: flattening portal bridge. */
+/*
+ * PCI Code and ID Assignment 1.11, chapters 2 and 3. EA: enhanced allocation; FPB: flattening
+ * portal bridge.
+ */
 enum pci_cap_id {
 	PCI_CAP_PM = 0x01,
 	PCI_CAP_VPD = 0x03,
@@ -113,11 +121,14 @@ enum pci_ext_cap_id {
 };
 
 /*
- * Below, offsets are within the capability. Many have a 16-bit register at 2: with the head, read as one dword, its bits are
- * these << 16.
+ * Below, offsets are within the capability. Many have a 16-bit register at 2: with the head, read
+ * as one dword, its bits are these << 16.
  */
 
-/* ACS 6.12: source validation, request and completion redirect, upstream forwarding, as capabilities and as control. */
+/*
+ * ACS 6.12: source validation, request and completion redirect, upstream forwarding, as
+ * capabilities and as control.
+ */
 enum { PCI_ACS_CAPABILITIES = 4, PCI_ACS_CONTROL = 6, PCI_ACS_ISOLATION = 0x1d };
 
 /* PM 3.2. */
@@ -132,7 +143,10 @@ enum {
 	PCI_MSI_MASKS = BIT(8),
 	PCI_MSI_ADDRESS = 4,
 };
-/* How many messages, by their logarithm: what the device can have, what it may use; above 5 is reserved. */
+/*
+ * How many messages, by their logarithm: what the device can have, what it may use; above 5 is
+ * reserved.
+ */
 #define PCI_MSI_MAX 32u /* messages of a function */
 #define PCI_MSI_CAPABLE(control) ((control) >> 1 & 7)
 #define PCI_MSI_ENABLED(control) ((control) >> 4 & 7)
@@ -200,17 +214,26 @@ enum {
 	PCI_AER_CONTROL = 0x18,
 };
 
-/* Resizable BAR, PCIe 7.8.6; of VFs 7.8.7: the first of eight bytes for each BAR, its control; how many, in the first one's. */
+/*
+ * Resizable BAR, PCIe 7.8.6; of VFs 7.8.7: the first of eight bytes for each BAR, its control; how
+ * many, in the first one's.
+ */
 enum { PCI_REBAR_CONTROL = 8, PCI_REBAR_STEP = 8, PCI_REBAR_SIZE = 0x3f00 };
 #define PCI_REBAR_COUNT(control) ((control) >> 5 & 7)
 
-/* LTR, PCIe 7.8.2: latencies, with and without snooping << 16; the bit of Device Control 2 that has them sent. */
+/*
+ * LTR, PCIe 7.8.2: latencies, with and without snooping << 16; the bit of Device Control 2 that has
+ * them sent.
+ */
 enum { PCI_LTR_LATENCIES = 4, PCI_EXP_LTR = BIT(10) };
 
 /* AtomicOp Requester Enable, PCIe 7.5.3.16: of Device Control 2. */
 enum { PCI_EXP_ATOMICS = BIT(6) };
 
-/* ARI, PCIe 6.13: of a port's Device Capabilities 2, and of its Device Control 2 by which it passes on all function numbers. */
+/*
+ * ARI, PCIe 6.13: of a port's Device Capabilities 2, and of its Device Control 2 by which it passes
+ * on all function numbers.
+ */
 enum { PCI_EXP_ARI = BIT(5) };
 
 /* AF 2.2; each register has 8 bits. */
@@ -241,7 +264,10 @@ enum {
 	PCI_SRIOV_SIZE = 0x40,
 };
 
-/* Class codes, PCI Code and ID Assignment 1.11, chapter 1: class << 8 | subclass, and the class alone. */
+/*
+ * Class codes, PCI Code and ID Assignment 1.11, chapter 1: class << 8 | subclass, and the class
+ * alone.
+ */
 #define PCI_CLASS_IDE 0x0101u
 #define PCI_CLASS_VGA 0x0300u
 #define PCI_CLASS_HOST_BRIDGE 0x0600u

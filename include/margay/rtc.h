@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The CMOS clock's ports and registers (Motorola MC146818A data sheet), and what they mean. drivers/rtc_time.c, pure */
+/*
+ * The CMOS clock's ports and registers (Motorola MC146818A data sheet), and what they mean.
+ * drivers/rtc_time.c, pure
+ */
 #ifndef MARGAY_RTC_H
 #define MARGAY_RTC_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pieces of text that are not terminated, and what readers of configuration take off their front. lib/span.c */
+/*
+ * Pieces of text that are not terminated, and what readers of configuration take off their front.
+ * lib/span.c
+ */
 #ifndef MARGAY_SPAN_H
 #define MARGAY_SPAN_H
 
@@ -22,7 +25,9 @@ bool span_is(struct span s, const char *word);
 bool span_skip(struct span *s, const char *prefix);
 /* Takes what is before the first `end` off, and that, too; *found: there was one. */
 struct span span_part(struct span *s, char end, bool *found);
-/* Takes the leading digits off, in base 10 or 16. False when there are none, or they exceed 2^64-1. */
+/*
+ * Takes the leading digits off, in base 10 or 16. False when there are none, or they exceed 2^64-1.
+ */
 bool span_number(struct span *s, unsigned base, u64 *out);
 
 #endif

@@ -154,7 +154,10 @@ enum vector {
 #define DR6_BS BIT(14)
 /* RTM, BLD: 0 says that it was so; an exit's qualification says it by 1 */
 #define DR6_ACTIVE_LOW (BIT(16) | BIT(11))
-/* What a #DB makes of it that met these conditions: B0-B3 are its own, the others only software clears (18.2.3). */
+/*
+ * What a #DB makes of it that met these conditions: B0-B3 are its own, the others only software
+ * clears (18.2.3).
+ */
 static inline u64 dr6_after(u64 dr6, u64 met)
 {
 	return ((dr6 & ~0xfull) | DR6_ACTIVE_LOW | met) ^ (met & DR6_ACTIVE_LOW);

@@ -28,8 +28,9 @@ void smbios_init(const struct bootinfo *bi);
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance);
 
 /*
- * In images with HWCHECK: what the firmware says, as it was read, in order: the root pointer, then RSDT or XSDT, then the
- * tables. In the direct map or the image, and there it stays. NULL past the last.
+ * In images with HWCHECK: what the firmware says, as it was read, in order: the root pointer, then
+ * RSDT or XSDT, then the tables. In the direct map or the image, and there it stays. NULL past the
+ * last.
  */
 struct acpi_piece {
 	const void *p;

@@ -10,7 +10,9 @@
 
 #include <margay/types.h>
 
-/* 20.2.1, 20.2.3, 20.2.5. The second byte of those with the prefix 0x5b is kept as 0x5b00 | byte. */
+/*
+ * 20.2.1, 20.2.3, 20.2.5. The second byte of those with the prefix 0x5b is kept as 0x5b00 | byte.
+ */
 enum aml_op {
 	AML_ZERO = 0x00,
 	AML_ONE = 0x01,
@@ -102,7 +104,10 @@ struct aml_name {
 	u32 seg[AML_NAME_MAX];
 };
 
-/* Each reads what stands next; false: it is something else, or cut off, and then the span's position means nothing. */
+/*
+ * Each reads what stands next; false: it is something else, or cut off, and then the span's
+ * position means nothing.
+ */
 bool aml_take(struct aml_span *s, u8 *byte);
 bool aml_skip(struct aml_span *s, size_t n);
 /* n <= 8 bytes, the lowest first. */
@@ -141,7 +146,10 @@ bool aml_walk(const struct aml_tables *t, aml_visit fn, void *ctx);
 
 bool aml_same(const struct aml_name *a, const struct aml_name *b);
 
-/* 0: the Name or Method of exactly this path; -EINVAL: declared under an If only; -ENOENT: not seen; -ENODEV: there is none. */
+/*
+ * 0: the Name or Method of exactly this path; -EINVAL: declared under an If only; -ENOENT: not
+ * seen; -ENODEV: there is none.
+ */
 int aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op,
 	     struct aml_span *value);
 /* `seg` in `scope`, likewise. */

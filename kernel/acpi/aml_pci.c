@@ -196,7 +196,10 @@ static void add_irq(struct irqs *out, u32 gsi, bool low)
 	out->count++;
 }
 
-/* The interrupts of a resource template. False: it is broken, or has more than a link device may have. */
+/*
+ * The interrupts of a resource template. False: it is broken, or has more than a link device may
+ * have.
+ */
 static bool read_irqs(struct aml_span s, struct irqs *out)
 {
 	struct aml_resource r;
@@ -231,7 +234,10 @@ static int follow_link(const struct aml_tables *t, const struct aml_name *in,
 	struct irqs irqs;
 	u16 op;
 
-	/* Only one that is declared as data: one that a method makes up is firmware's business at that moment. */
+	/*
+	 * Only one that is declared as data: one that a method makes up is firmware's business at
+	 * that moment.
+	 */
 	if (!aml_search(t, in, link, SEG("_CRS"), &path, &op, &value))
 		return -ENOENT;
 	if (op == AML_NAME) {
@@ -251,7 +257,10 @@ static int follow_link(const struct aml_tables *t, const struct aml_name *in,
 	return -ENOENT;
 }
 
-/* One entry of a _PRT (6.2.13): device and pin, then a link device, or 0 and a global system interrupt. */
+/*
+ * One entry of a _PRT (6.2.13): device and pin, then a link device, or 0 and a global system
+ * interrupt.
+ */
 static int read_entry(const struct aml_tables *t, const struct aml_name *in, struct aml_span entry,
 		      u8 device, u8 pin, u8 interrupt_line, struct aml_pci_route *out)
 {

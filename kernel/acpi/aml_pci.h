@@ -25,16 +25,22 @@ struct aml_pci_root {
 };
 
 /*
- * Fills out[] with roots whose segment and bus are known and not another one's, of the first `max`; returns how many. *beyond:
- * roots behind these.
+ * Fills out[] with roots whose segment and bus are known and not another one's, of the first `max`;
+ * returns how many. *beyond: roots behind these.
  */
 unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max,
 		       unsigned *beyond);
 
-/* Does one window of the root have these memory addresses, or ports? True, too, where it has no such windows that are known. */
+/*
+ * Does one window of the root have these memory addresses, or ports? True, too, where it has no
+ * such windows that are known.
+ */
 bool aml_pci_reaches(const struct aml_pci_root *root, bool io, u64 first, u64 last);
 
-/* The device below `parent` for a function (_ADR). 0; -ENODEV: none is declared; -ENOENT: none is seen, but there may be one. */
+/*
+ * The device below `parent` for a function (_ADR). 0; -ENODEV: none is declared; -ENOENT: none is
+ * seen, but there may be one.
+ */
 int aml_pci_child(const struct aml_tables *t, const struct aml_name *parent, u8 devfn,
 		  struct aml_name *child);
 

@@ -5,7 +5,10 @@
 #include <margay/errno.h>
 
 enum { LARGE = 0x80, SMALL_TYPE = 0x78, SMALL_LENGTH = 7 };
-/* Of an address space descriptor's body; an extended one has its fields behind a revision and a reserved byte. */
+/*
+ * Of an address space descriptor's body; an extended one has its fields behind a revision and a
+ * reserved byte.
+ */
 enum { RESOURCE_TYPE = 0, FIELDS = 3, FIELDS_EXTENDED = 5 };
 enum { MINIMUM = 1, MAXIMUM = 2, TRANSLATION = 3, LENGTH = 4, ADDRESS_FIELDS = 5 };
 

@@ -25,7 +25,10 @@ struct aml_resource {
 	struct aml_span body; /* behind tag and length */
 };
 
-/* Reads the next descriptor. 0; -ENOENT: no more, by the end tag or the end of the bytes; -EINVAL: it is cut off. */
+/*
+ * Reads the next descriptor. 0; -ENOENT: no more, by the end tag or the end of the bytes; -EINVAL:
+ * it is cut off.
+ */
 int aml_next_resource(struct aml_span *bytes, struct aml_resource *out);
 
 /* An address space descriptor (6.4.3.5): addresses first to last, as the CPU sees them. */

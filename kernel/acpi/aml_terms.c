@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: see aml.h. Opcodes, names, and values of any kind, which are stepped over (ACPI 6.4, 20.2.2 and 20.2.5). */
+/*
+ * Pure module: see aml.h. Opcodes, names, and values of any kind, which are stepped over (ACPI 6.4,
+ * 20.2.2 and 20.2.5).
+ */
 #include "kernel/acpi/aml.h"
 
 #define VALUE_DEPTH 8 /* of expressions in expressions */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: see uart.h. By the bytes, as s5.c: a Device whose _HID is PNP0501, and in it _STA, if that is a constant, and the
- * buffer of _CRS (ACPI 6.4, 6.4 and 20.2). What a method makes, firmware of a super I/O chip often, is not known.
+ * Pure module: see uart.h. By the bytes, as s5.c: a Device whose _HID is PNP0501, and in it _STA,
+ * if that is a constant, and the buffer of _CRS (ACPI 6.4, 6.4 and 20.2). What a method makes,
+ * firmware of a super I/O chip often, is not known.
  */
 #include <margay/errno.h>
 #include <margay/string.h>

@@ -20,7 +20,10 @@ struct stored {
 
 static bool noted_by_pic(const struct aml_tables *t, struct stored *s);
 
-/* A constant, the code's argument where that is known, or a variable that \_PIC (1) has set (5.8.1). */
+/*
+ * A constant, the code's argument where that is known, or a variable that \_PIC (1) has set
+ * (5.8.1).
+ */
 static bool operand(const struct aml_tables *t, const u64 *arg0, struct aml_span *s, u64 *value)
 {
 	struct stored variable = { .calls = CALLS };
@@ -67,7 +70,10 @@ static bool predicate(const struct aml_tables *t, const u64 *arg0, struct aml_sp
 	return true;
 }
 
-/* An If, behind its opcode, and the Else that may follow it. *known: its condition is decided, and *yes says how. */
+/*
+ * An If, behind its opcode, and the Else that may follow it. *known: its condition is decided, and
+ * *yes says how.
+ */
 static bool take_if(const struct aml_tables *t, const u64 *arg0, struct aml_span *code,
 		    struct aml_span *then, struct aml_span *other, bool *known, bool *yes)
 {
@@ -95,7 +101,10 @@ struct frame {
 	struct aml_span local[LOCALS];
 };
 
-/* Takes a value, or finds the one that a local or name of the method stands for; what else a name is, is not asked here. */
+/*
+ * Takes a value, or finds the one that a local or name of the method stands for; what else a name
+ * is, is not asked here.
+ */
 static bool take_value(const struct frame *f, struct aml_span *code, struct aml_span *value)
 {
 	u8 first = code->left ? *code->p : AML_ONES;
@@ -146,7 +155,10 @@ static bool take_store(struct frame *f, struct aml_span *code)
 
 enum flow { GOES_ON, RETURNS, UNKNOWN };
 
-/* What code returns that only chooses: If (flag) { Return (A) } Else { Return (B) }, in any of its spellings. */
+/*
+ * What code returns that only chooses: If (flag) { Return (A) } Else { Return (B) }, in any of its
+ * spellings.
+ */
 static enum flow follow(const struct aml_tables *t, struct aml_span code, unsigned depth,
 			struct frame *f, struct aml_span *value)
 {
@@ -218,7 +230,10 @@ static bool run_store(struct aml_span *code, const u64 *arg0, struct stored *s)
 	return true;
 }
 
-/* A call, if it is one without arguments, or with one; and that is looked at where it can be the argument that is known. */
+/*
+ * A call, if it is one without arguments, or with one; and that is looked at where it can be the
+ * argument that is known.
+ */
 static bool run_call(const struct aml_tables *t, const struct aml_name *scope,
 		     struct aml_span *code, const u64 *arg0, unsigned depth, struct stored *s)
 {
@@ -262,7 +277,10 @@ static bool run_if(const struct aml_tables *t, const struct aml_name *scope, str
 	return true;
 }
 
-/* Follows code that is no more than stores, Ifs and calls. False: it is more, or ends before its end. */
+/*
+ * Follows code that is no more than stores, Ifs and calls. False: it is more, or ends before its
+ * end.
+ */
 static bool run_code(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code,
 		     const u64 *arg0, unsigned depth, struct stored *s)
 {
@@ -305,7 +323,10 @@ static bool noted_by_pic(const struct aml_tables *t, struct stored *s)
 
 /* ---- from names to constants -------------------------------------------------------------- */
 
-/* Names in a method are looked for from the method on, those in a package from where it is declared. */
+/*
+ * Names in a method are looked for from the method on, those in a package from where it is
+ * declared.
+ */
 bool aml_settle(const struct aml_tables *t, struct aml_name *path, u16 op, struct aml_span *value)
 {
 	for (unsigned i = 0; i < REFERENCES; i++) {

@@ -151,8 +151,9 @@ static const struct {
 };
 
 /*
- * What declares nothing. A call is a name here, and its arguments are terms of their own: values that nothing is done with. So
- * is an operand that an argument of a call before it has taken the place of.
+ * What declares nothing. A call is a name here, and its arguments are terms of their own: values
+ * that nothing is done with. So is an operand that an argument of a call before it has taken the
+ * place of.
  */
 static bool skip_term(struct aml_span *s)
 {
@@ -263,7 +264,10 @@ bool aml_search(const struct aml_tables *t, const struct aml_name *scope,
 		if (resolve(&from, name, path))
 			err = seg ? aml_find_in(t, path, seg, op, value)
 				  : aml_find(t, path, op, value);
-		/* Only a single segment without a prefix is looked for further up, and not where it may be. */
+		/*
+		 * Only a single segment without a prefix is looked for further up, and not where it
+		 * may be.
+		 */
 		if (!err || err == -EINVAL || name->absolute || name->up || name->n != 1 || !from.n)
 			return !err;
 		from.n--;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: DMAR, Intel's IOMMUs and the memory that firmware reserves through them (VT-d 4.0, chapter 8). */
+/*
+ * Pure module: DMAR, Intel's IOMMUs and the memory that firmware reserves through them (VT-d 4.0,
+ * chapter 8).
+ */
 #include "kernel/acpi/tables.h"
 
 #include <margay/string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: FADT, the fixed hardware (ACPI 5.2.9). Tables of every revision: what is not there reads as 0. */
+/*
+ * Pure module: FADT, the fixed hardware (ACPI 5.2.9). Tables of every revision: what is not there
+ * reads as 0.
+ */
 #include "kernel/acpi/tables.h"
 
 #include <margay/string.h>

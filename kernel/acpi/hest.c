@@ -56,7 +56,9 @@ static_assert(sizeof(struct section) == 72, "ACPI 6.4, table 18-13");
 #define REVISION_TIME 0x300
 enum { RECOVERABLE, FATAL };
 
-/* Bytes of an entry: fixed, and for each bank in the byte that counts them (18.3.2.1 to 18.3.2.11). */
+/*
+ * Bytes of an entry: fixed, and for each bank in the byte that counts them (18.3.2.1 to 18.3.2.11).
+ */
 /* clang-format off */
 static const struct { u8 size; u8 per_bank; u8 banks_at; } entries[] = {
 	[0] = { 40, 28, 32 }, [1] = { 48, 28, 44 }, [2] = { 20, 0, 0 }, [6] = { 48, 0, 0 },
@@ -221,7 +223,10 @@ static void say(char *text, size_t max, const struct section *s, const u8 *p)
 		snprintf(text + n, max - n, " part '%.20s'", s->fru_text);
 }
 
-/* Of what is wider than a page, by its mask, that is the page that is named: the rest is told when somebody uses it. */
+/*
+ * Of what is wider than a page, by its mask, that is the page that is named: the rest is told when
+ * somebody uses it.
+ */
 static void find_page(struct hest_found *found, const struct section *s, const u8 *p)
 {
 	u64 address = field(p, s->size, MEMORY_ADDRESS, 8);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: errors that firmware keeps in memory. HEST (ACPI 6.4, 18.3.2) says where the generic sources, types 9 and 10, have
- * theirs, and how a block is acknowledged; a block (18.3.2.7.1) has sections by UEFI's CPER (UEFI 2.9, appendix N).
+ * Pure module: errors that firmware keeps in memory. HEST (ACPI 6.4, 18.3.2) says where the generic
+ * sources, types 9 and 10, have theirs, and how a block is acknowledged; a block (18.3.2.7.1) has
+ * sections by UEFI's CPER (UEFI 2.9, appendix N).
  */
 #ifndef KERNEL_ACPI_HEST_H
 #define KERNEL_ACPI_HEST_H
@@ -28,8 +29,8 @@ struct hest_info {
 const char *hest_read(const void *table, size_t size, struct hest_info *out);
 
 /*
- * The section of a block at *at (0: the first), as a line without its end, in which a name is as firmware has it; *at moves
- * behind it. False: there is none, or what is left is broken.
+ * The section of a block at *at (0: the first), as a line without its end, in which a name is as
+ * firmware has it; *at moves behind it. False: there is none, or what is left is broken.
  */
 struct hest_found {
 	bool fatal; /* the machine cannot go on with it */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: IVRS, AMD's IOMMUs and the memory that firmware reserves through them (AMD IOMMU 3.07, 5.2). */
+/*
+ * Pure module: IVRS, AMD's IOMMUs and the memory that firmware reserves through them (AMD IOMMU
+ * 3.07, 5.2).
+ */
 #include "kernel/acpi/tables.h"
 
 #include <margay/string.h>

@@ -79,7 +79,10 @@ static const char *read_entry(const u8 *p, size_t size, void *ctx)
 		return NULL;
 	case ACPI_MADT_IOAPIC: return add_ioapic(m, &e.ioapic);
 	case ACPI_MADT_INT_OVERRIDE:
-		/* Anything but ISA's sixteen is undefined: of no use, but no reason to lose the processors. */
+		/*
+		 * Anything but ISA's sixteen is undefined: of no use, but no reason to lose the
+		 * processors.
+		 */
 		if (e.override.bus != 0 || e.override.source >= ARRAY_SIZE(m->isa))
 			return NULL;
 		m->isa[e.override.source].gsi = e.override.gsi;

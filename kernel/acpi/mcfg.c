@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: MCFG, where PCI Express configuration space is in memory (PCI Firmware 3.2, 4.1.2). */
+/*
+ * Pure module: MCFG, where PCI Express configuration space is in memory (PCI Firmware 3.2, 4.1.2).
+ */
 #include "kernel/acpi/tables.h"
 
 #include <margay/pci_regs.h>

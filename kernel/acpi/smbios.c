@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: reads SMBIOS (DMTF DSP0134 3.6), entry points (5.2) and structures (6.1), that anybody may have written. */
+/*
+ * Pure module: reads SMBIOS (DMTF DSP0134 3.6), entry points (5.2) and structures (6.1), that
+ * anybody may have written.
+ */
 #include <margay/acpi.h>
 #include <margay/string.h>
 
@@ -19,7 +22,10 @@ bool smbios_entry(const void *memory, size_t size, u64 *table, u32 *length)
 {
 	bool found = false;
 
-	/* As Linux does it: one of 64 bits wins, wherever it is; early ones of 32 bits say 30 bytes and mean 31. */
+	/*
+	 * As Linux does it: one of 64 bits wins, wherever it is; early ones of 32 bits say 30 bytes
+	 * and mean 31.
+	 */
 	for (size_t at = 0; at + ENTRY_MIN <= size; at += 16) {
 		const u8 *p = (const u8 *)memory + at;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds the node's SMBIOS table (DSP0134 3.6, 5.2), by EFI or by the scan of the BIOS area, and keeps a copy. */
+/*
+ * Finds the node's SMBIOS table (DSP0134 3.6, 5.2), by EFI or by the scan of the BIOS area, and
+ * keeps a copy.
+ */
 #include <margay/host.h>
 #include <margay/string.h>
 
@@ -74,7 +77,9 @@ void smbios_init(const struct bootinfo *bi)
 	to = from ? host_pages_alloc((unsigned)ALIGN_UP(size, PAGE_SIZE) / PAGE_SIZE, -1) : NULL;
 	if (!to)
 		return;
-	/* Should it lie in RAM that firmware calls usable, a guest would have it, and write to it. */
+	/*
+	 * Should it lie in RAM that firmware calls usable, a guest would have it, and write to it.
+	 */
 	copy = memcpy(to, from, size);
 	copy_size = size;
 }

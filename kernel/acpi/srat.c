@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: SRAT, which processor and which memory is in which proximity domain (ACPI 5.2.16). */
+/*
+ * Pure module: SRAT, which processor and which memory is in which proximity domain (ACPI 5.2.16).
+ */
 #include "kernel/acpi/tables.h"
 
 #include <margay/string.h>

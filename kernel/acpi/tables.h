@@ -14,21 +14,25 @@
 /* True when the bytes sum up to 0 (ACPI 5.2.2). */
 bool acpi_checksum_ok(const void *table, size_t size);
 
-/* Checks a table's header: signature, length within [min, size], checksum. Copies out the `min` bytes that any such table has. */
+/*
+ * Checks a table's header: signature, length within [min, size], checksum. Copies out the `min`
+ * bytes that any such table has.
+ */
 const char *acpi_read_fixed(const void *table, size_t size, const char signature[4], void *fixed,
 			    size_t min);
 
 /*
- * Calls read() for each entry of a table, from offset `at` to its end `end`, that has its length, head included, in byte 1 (head =
- * 2: struct acpi_sub) or in bytes 2 and 3 (head = 4), until one returns what is wrong, which is returned.
+ * Calls read() for each entry of a table, from offset `at` to its end `end`, that has its length,
+ * head included, in byte 1 (head = 2: struct acpi_sub) or in bytes 2 and 3 (head = 4), until one
+ * returns what is wrong, which is returned.
  */
 const char *acpi_read_entries(const void *table, size_t at, size_t end, size_t head,
 			      const char *(*read)(const u8 *entry, size_t size, void *ctx),
 			      void *ctx);
 
 /*
- * smbios.c: looks for a good entry point on 16-byte boundaries. False: there is none. *table: the structures' physical address;
- * *length: their bytes, or at most so many.
+ * smbios.c: looks for a good entry point on 16-byte boundaries. False: there is none. *table: the
+ * structures' physical address; *length: their bytes, or at most so many.
  */
 bool smbios_entry(const void *memory, size_t size, u64 *table, u32 *length);
 
@@ -69,7 +73,10 @@ struct madt_info {
 		u32 gsi_base;
 		u64 address;
 	} ioapic[MADT_MAX_IOAPICS];
-	/* ISA interrupt -> GSI and MPS INTI flags (ACPI_INTI_*), overrides applied; 0: as the bus, edge and active high. */
+	/*
+	 * ISA interrupt -> GSI and MPS INTI flags (ACPI_INTI_*), overrides applied; 0: as the bus,
+	 * edge and active high.
+	 */
 	struct {
 		u32 gsi;
 		u16 flags;
@@ -169,7 +176,10 @@ struct dmar_scope {
 	u16 last;
 	u8 settings; /* ACPI_IVHD_SETTINGS */
 };
-/* As in struct acpi_dmar_scope; the last two are no table's, but what kernel/iommu/ivrs_units.c makes of an IVRS. */
+/*
+ * As in struct acpi_dmar_scope; the last two are no table's, but what kernel/iommu/ivrs_units.c
+ * makes of an IVRS.
+ */
 enum {
 	DMAR_SCOPE_ENDPOINT = 1,
 	DMAR_SCOPE_BRIDGE,
@@ -187,7 +197,10 @@ struct dmar_unit {
 	u32 domain; /* DRHD: proximity, as a RHSA says; ~0: none does */
 	unsigned first_scope;
 	unsigned nr_scopes;
-	/* of an IVRS: the unit's own requester ID; its links by IVHD flags; settings of all that it has */
+	/*
+	 * of an IVRS: the unit's own requester ID; its links by IVHD flags; settings of all that it
+	 * has
+	 */
 	u16 function;
 	u8 hints;
 	u8 settings;
@@ -236,7 +249,10 @@ struct ivrs_info {
 	} memory[IVRS_MAX_MEMORY];
 };
 const char *ivrs_read(const void *table, size_t size, struct ivrs_info *out);
-/* Length of the device entry that starts with these bytes, or 0: it does not fit. AMD IOMMU 5.2.2.1. */
+/*
+ * Length of the device entry that starts with these bytes, or 0: it does not fit. AMD IOMMU
+ * 5.2.2.1.
+ */
 size_t ivrs_entry_length(const u8 *entry, size_t left);
 
 #endif

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure modules: the serial ports that firmware's tables describe. spcr.c: the one that firmware uses as its console (Microsoft,
- * Serial Port Console Redirection Table 1.10); aml_uart.c: those of the DSDT (PNP0501), as far as they are constants.
+ * Pure modules: the serial ports that firmware's tables describe. spcr.c: the one that firmware
+ * uses as its console (Microsoft, Serial Port Console Redirection Table 1.10); aml_uart.c: those of
+ * the DSDT (PNP0501), as far as they are constants.
  */
 #ifndef KERNEL_ACPI_UART_H
 #define KERNEL_ACPI_UART_H
 
 #include <margay/types.h>
 
-/* Interrupt 0 is nobody's who has not set it, 2 is the other 8259's; where they lead to the PIT comes, whoever asks. */
+/*
+ * Interrupt 0 is nobody's who has not set it, 2 is the other 8259's; where they lead to the PIT
+ * comes, whoever asks.
+ */
 static inline s32 acpi_uart_irq(u32 irq)
 {
 	return irq == 0 || irq == 2 ? -1 : (s32)irq;

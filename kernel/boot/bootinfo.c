@@ -112,7 +112,10 @@ static void raw_add(struct raw_map *raw, u64 base, u64 length, enum boot_memory 
 			r->end = r->start;
 }
 
-/* A type of the loader's map, or of the EFI one: what is free once the boot services have ended (UEFI 2.10, table 7.10). */
+/*
+ * A type of the loader's map, or of the EFI one: what is free once the boot services have ended
+ * (UEFI 2.10, table 7.10).
+ */
 static enum boot_memory type_of(u32 type, bool efi)
 {
 	static const u8 loader[] = {
@@ -313,7 +316,10 @@ const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out)
 			return reason;
 		at = ALIGN_UP(at + h.size, 8);
 	}
-	/* The loader's own map is made from the firmware's; the EFI one is for loaders that give no other. */
+	/*
+	 * The loader's own map is made from the firmware's; the EFI one is for loaders that give no
+	 * other.
+	 */
 	if (!mmap.count && efi_mmap) {
 		memcpy(&h, efi_mmap, sizeof(h));
 		reason = read_mmap(efi_mmap, h.size, true, &mmap);

@@ -59,7 +59,7 @@ struct boot_framebuffer {
 	u32 pitch;
 	u32 width;
 	u32 height;
-	u8 bpp;		   /* bits of a pixel */
+	u8 bpp;     /* bits of a pixel */
 	/* red, green, blue: the lowest bit, how many bits; 0 unless the type is RGB */
 	u8 color[3][2];
 };
@@ -82,7 +82,10 @@ struct bootinfo {
 	struct boot_framebuffer framebuffer; /* only with CONFIG_SCREEN */
 };
 
-/* Only with CONFIG_SCREEN: the framebuffer tag of `size` bytes, its head among them. Never an error: then there is no screen. */
+/*
+ * Only with CONFIG_SCREEN: the framebuffer tag of `size` bytes, its head among them. Never an
+ * error: then there is no screen.
+ */
 void bootinfo_framebuffer(const void *tag, u32 size, struct boot_framebuffer *out);
 
 /*
@@ -95,7 +98,10 @@ const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out);
 /* Bytes of usable memory. */
 u64 bootinfo_usable(const struct bootinfo *bi);
 
-/* The most in one piece that a boot loader could use for a module, whose addresses have 32 bits (Multiboot2 3.6.6); bytes. */
+/*
+ * The most in one piece that a boot loader could use for a module, whose addresses have 32 bits
+ * (Multiboot2 3.6.6); bytes.
+ */
 u64 bootinfo_module_room(const struct bootinfo *bi);
 
 /* Is any of it usable memory? */

@@ -167,7 +167,10 @@ static bool parse_screen(struct span value, struct cmdline *out)
 	return parse_seconds(value, "none", PAGE_MAX, &out->screen);
 }
 
-/* check, or check= with seconds, then stay, dump and json, each if wanted; `value` is what follows the word itself. */
+/*
+ * check, or check= with seconds, then stay, dump and json, each if wanted; `value` is what follows
+ * the word itself.
+ */
 static bool parse_check(struct span value, struct cmdline *out)
 {
 	struct cmdline c = *out;
@@ -202,7 +205,10 @@ static bool parse_mitigate(struct span value, struct cmdline *out)
 	return mitigations_parse(value, &out->mitigate, &out->mitigate_off);
 }
 
-/* What the command line may say, in the order in which an error lists it. What an image has not needs an option. */
+/*
+ * What the command line may say, in the order in which an error lists it. What an image has not
+ * needs an option.
+ */
 static const struct {
 	const char *name;
 	bool (*parse)(struct span value, struct cmdline *out); /* NULL: not in this image */
@@ -255,7 +261,10 @@ static bool blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Carries one word out; NULL, or what should have stood there: a text, or `list`, which it makes; or nothing if it is `lacking`. */
+/*
+ * Carries one word out; NULL, or what should have stood there: a text, or `list`, which it makes;
+ * or nothing if it is `lacking`.
+ */
 static const char *take_word(struct span word, struct cmdline *out, char *list, size_t size)
 {
 	size_t used = 0;

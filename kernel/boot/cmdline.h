@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the hypervisor's own command line: check, console=, corrected=, escape=, gdb=, idle=, iommu=, loglevel=, mitigate=,
- * nmi=, panic=, power=, screen=, x2apic=. VMs: elsewhere.
+ * Pure module: the hypervisor's own command line: check, console=, corrected=, escape=, gdb=,
+ * idle=, iommu=, loglevel=, mitigate=, nmi=, panic=, power=, screen=, x2apic=. VMs: elsewhere.
  */
 #ifndef KERNEL_CMDLINE_H
 #define KERNEL_CMDLINE_H
@@ -33,9 +33,14 @@ struct cmdline {
 
 	char gdb_vm[32];
 	u8 escape; /* control character that calls the monitor console; 0: none */
-	/* the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no */
+	/*
+	 * the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no
+	 */
 	u32 check;
-	/* It stays on afterwards; it also prints what a replay of the machine needs; a block for machines. */
+	/*
+	 * It stays on afterwards; it also prints what a replay of the machine needs; a block for
+	 * machines.
+	 */
 	bool check_stay;
 	bool check_dump;
 	bool check_json;
@@ -49,13 +54,20 @@ struct cmdline {
 	bool idle_halt; /* halted vCPUs' CPUs sleep no deeper than by HLT */
 	u8 power; /* enum power_policy */
 	bool iommu_off; /* as if the node had none */
-	/* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */
+	/*
+	 * 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT
+	 */
 	u32 screen;
-	/* Of console=: what the operator has said. What he has not, console_find() takes from the firmware. */
+	/*
+	 * Of console=: what the operator has said. What he has not, console_find() takes from the
+	 * firmware.
+	 */
 	bool console_named;
 	bool baud_named;
 	bool console_wide; /* registers in memory have 32 bits */
-	/* an ISA interrupt, from 16 on an I/O APIC's input; CMDLINE_IRQ_NONE; CMDLINE_IRQ_UNKNOWN */
+	/*
+	 * an ISA interrupt, from 16 on an I/O APIC's input; CMDLINE_IRQ_NONE; CMDLINE_IRQ_UNKNOWN
+	 */
 	s32 console_irq;
 };
 

@@ -14,8 +14,8 @@ bool cmdline_baud(struct span text, u32 *out);
 bool cmdline_gdb(struct span value, struct cmdline *out);
 
 /*
- * The same of what is behind idle=; and of corrected=, iommu=, power= and x2apic= with CONFIG_CORRECTED_ERRORS, IOMMU, CPU_POWER,
- * DIRECT_INTERRUPTS.
+ * The same of what is behind idle=; and of corrected=, iommu=, power= and x2apic= with
+ * CONFIG_CORRECTED_ERRORS, IOMMU, CPU_POWER, DIRECT_INTERRUPTS.
  */
 bool cmdline_corrected(struct span value, struct cmdline *out);
 bool cmdline_idle(struct span value, struct cmdline *out);

@@ -68,7 +68,10 @@ static void pump(void)
 {
 	if (!mid_line)
 		report_lost();
-	/* Another CPU may send the last byte: whoever waits for room is told by the interrupt that follows it. */
+	/*
+	 * Another CPU may send the last byte: whoever waits for room is told by the interrupt that
+	 * follows it.
+	 */
 	serial_pump(waiting);
 	screen_output();
 }
@@ -86,7 +89,9 @@ void console_interrupts_on(int irq)
 	serial_unlock(locked);
 }
 
-/* The next user to whom room is owed; to the end of the list with it, so that all have their turn. */
+/*
+ * The next user to whom room is owed; to the end of the list with it, so that all have their turn.
+ */
 static struct host_console *next_waiting(void)
 {
 	struct host_console **p = &users, *user;
@@ -112,7 +117,10 @@ static void set_callback(struct host_console *user)
 	__atomic_store_n(&in_callback, user, __ATOMIC_RELEASE);
 }
 
-/* Hands input on; each byte to who has the foreground then, since the byte before may have changed that. */
+/*
+ * Hands input on; each byte to who has the foreground then, since the byte before may have changed
+ * that.
+ */
 static void deliver(const u16 *buf, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -205,7 +213,10 @@ static void put_held(struct host_console *user)
 	user->length = 0;
 }
 
-/* One byte of the foreground's, as it is; but it shall not make anybody believe that a VM or the node has ended. */
+/*
+ * One byte of the foreground's, as it is; but it shall not make anybody believe that a VM or the
+ * node has ended.
+ */
 static void put_raw(u8 byte)
 {
 	if (last_line_completes(&imitated, byte))
@@ -254,7 +265,10 @@ void host_console_remove(struct host_console *user)
 	if (foreground == user)
 		set_foreground(NULL);
 	serial_unlock(locked);
-	/* It may be freed after this: the handler's CPU must have left it, where it may just have come to wait once more. */
+	/*
+	 * It may be freed after this: the handler's CPU must have left it, where it may just have
+	 * come to wait once more.
+	 */
 	while (__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE) == user)
 		__builtin_ia32_pause();
 	locked = serial_lock();
@@ -289,7 +303,10 @@ u8 host_console_escape(struct host_console *user)
 	return escape_key;
 }
 
-/* One byte of a user in the background; terminal controls would hit what the operator sees of another. */
+/*
+ * One byte of a user in the background; terminal controls would hit what the operator sees of
+ * another.
+ */
 static void hold(struct host_console *user, u8 byte)
 {
 	if (byte == '\n' || user->length == sizeof(user->line))

@@ -17,9 +17,9 @@
 
 #if IS_ENABLED(CONFIG_CONSOLE)
 /*
- * Finds the UART that the command line names and shows what the log holds so
- * far; again, where another is named, or another speed. An MMIO console needs mmio_map(). 0, or -ENODEV (logged: no serial port
- * there). console=none: 0.
+ * Finds the UART that the command line names and shows what the log holds so far; again, where
+ * another is named, or another speed. An MMIO console needs mmio_map(). 0, or -ENODEV (logged: no
+ * serial port there). console=none: 0.
  */
 int console_init(const struct cmdline *cmdline);
 /* The same without that line. */
@@ -31,13 +31,22 @@ void console_set_escape(u8 key);
 /* Is there a serial line? */
 bool console_works(void);
 
-/* From now on output is drained by this interrupt: call when the handler is in place, interrupts still off. */
+/*
+ * From now on output is drained by this interrupt: call when the handler is in place, interrupts
+ * still off.
+ */
 void console_interrupts_on(int irq);
 
-/* Without interrupts: takes what has been typed, and runs the users' callbacks. In an interrupt window, on any CPU. */
+/*
+ * Without interrupts: takes what has been typed, and runs the users' callbacks. In an interrupt
+ * window, on any CPU.
+ */
 void console_poll(void);
 
-/* The interrupt handler's part, on one CPU at a time, interrupts off: runs the users' callbacks. True when the UART had asked. */
+/*
+ * The interrupt handler's part, on one CPU at a time, interrupts off: runs the users' callbacks.
+ * True when the UART had asked.
+ */
 bool console_interrupt(void);
 
 /* One log line (without newline): on its own line even when a user's output stands in mid-line. */
@@ -51,13 +60,15 @@ void console_panic(void);
 #endif
 
 /*
- * With CONSOLE_FOLLOWS (console_follow.c). The calling CPU, whose VM prints, gets the UART's interrupts; so does any CPU
- * where the one that had them is lost. None of the console's locks is held. console_follow_interrupt() is console_interrupt() for
- * CPUs that may meet.
+ * With CONSOLE_FOLLOWS (console_follow.c). The calling CPU, whose VM prints, gets the UART's
+ * interrupts; so does any CPU where the one that had them is lost. None of the console's locks is
+ * held. console_follow_interrupt() is console_interrupt() for CPUs that may meet.
  */
 void console_follow(bool vm);
 bool console_follow_interrupt(void);
-/* The CPU that gets the interrupt whose handler that is: the boot CPU, if it is not the one above. */
+/*
+ * The CPU that gets the interrupt whose handler that is: the boot CPU, if it is not the one above.
+ */
 unsigned console_follow_cpu(bool (*fn)(void));
 
 #endif

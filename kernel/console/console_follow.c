@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The serial line's interrupt goes to the CPU whose VM prints: one NMI for each FIFO that the UART has sent, and one for each key,
- * are not the cost of a VM that happens to have the boot CPU. Through the I/O APIC's entry, and the remapping one behind it.
+ * The serial line's interrupt goes to the CPU whose VM prints: one NMI for each FIFO that the UART
+ * has sent, and one for each key, are not the cost of a VM that happens to have the boot CPU.
+ * Through the I/O APIC's entry, and the remapping one behind it.
  */
 #include <margay/host.h>
 #include <margay/spinlock.h>
@@ -29,7 +30,10 @@ static void move(unsigned irq, unsigned from, unsigned to)
 {
 	bool locked;
 
-	/* An NMI to the CPU that loses it may be on its way; the one that gets it looks from before the first. */
+	/*
+	 * An NMI to the CPU that loses it may be on its way; the one that gets it looks from before
+	 * the first.
+	 */
 	nmi_expected(from);
 	__atomic_store_n(&cpu_get(to)->nmi_devices, true, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&home, to, __ATOMIC_RELEASE);
@@ -42,7 +46,10 @@ static void move(unsigned irq, unsigned from, unsigned to)
 	}
 	cpu_get(to)->nmi_devices = to == home;
 	cpu_get(from)->nmi_devices = from == home;
-	/* What rose while the line led nowhere, or to the other CPU, rises anew with the output that follows. */
+	/*
+	 * What rose while the line led nowhere, or to the other CPU, rises anew with the output
+	 * that follows.
+	 */
 	locked = serial_lock();
 	serial_interrupts_off();
 	serial_unlock(locked);

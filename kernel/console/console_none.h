@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* kernel/console/console.h of an image without CONFIG_CONSOLE: the log stays in memory, guests' output is dropped. */
+/*
+ * kernel/console/console.h of an image without CONFIG_CONSOLE: the log stays in memory, guests'
+ * output is dropped.
+ */
 #ifndef KERNEL_CONSOLE_NONE_H
 #define KERNEL_CONSOLE_NONE_H
 

@@ -60,7 +60,10 @@ static void pump(void)
 		nmi_expected(0);
 }
 
-/* One round; false when the UART wants nothing. A byte with an error is passed on: the checksum tells. */
+/*
+ * One round; false when the UART wants nothing. A byte with an error is passed on: the checksum
+ * tells.
+ */
 static bool service(void)
 {
 	u8 buf[RX_BATCH], status;
@@ -80,7 +83,10 @@ static bool service(void)
 	return true;
 }
 
-/* Until the line was low once, for the next edge; one that never is gets it by the interrupt enables. */
+/*
+ * Until the line was low once, for the next edge; one that never is gets it by the interrupt
+ * enables.
+ */
 static bool interrupt(void)
 {
 	unsigned rounds = 0;

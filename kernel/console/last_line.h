@@ -5,7 +5,10 @@
 
 #include <margay/types.h>
 
-/* Pure: does a user's next byte complete it? *matched: how many of its bytes the user's last ones are; 0 where a line begins. */
+/*
+ * Pure: does a user's next byte complete it? *matched: how many of its bytes the user's last ones
+ * are; 0 where a line begins.
+ */
 static inline bool last_line_completes(unsigned *matched, u8 byte)
 {
 	static const char text[] = ": end=";

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The log across a reset of the machine (printk.h). Firmware clears the first MiB, so its place is a hole in the image, which
- * the loader takes with it and does not write to (margay.lds). Of each byte the checksum takes its place into account, and
- * changes with it, so that a line costs its length and no more. What a line changes is flushed out of the caches, which a
- * reset loses.
+ * The log across a reset of the machine (printk.h). Firmware clears the first MiB, so its place is
+ * a hole in the image, which the loader takes with it and does not write to (margay.lds). Of each
+ * byte the checksum takes its place into account, and changes with it, so that a line costs its
+ * length and no more. What a line changes is flushed out of the caches, which a reset loses.
  */
 #include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/console/log_parts.h"
 
-/* What the sum begins with, and what each byte adds to it whatever it is: odd, so that the head cannot change alone. */
+/*
+ * What the sum begins with, and what each byte adds to it whatever it is: odd, so that the head
+ * cannot change alone.
+ */
 #define KEPT_MAGIC 0x474f4c7961677261ull
 #define HEAD_WEIGHT 0x9e3779b97f4a7c15ull
 #define CACHE_LINE 64u

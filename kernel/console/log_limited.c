@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Lines that a guest can cause as often as it likes: what of them goes into the log (log_limit.h). */
+/*
+ * Lines that a guest can cause as often as it likes: what of them goes into the log (log_limit.h).
+ */
 #include <margay/host.h>
 #include <margay/string.h>
 

@@ -34,8 +34,9 @@ static unsigned sequence(const u8 *s, unsigned n)
 }
 
 /*
- * Bytes of a character of more than one: well-formed UTF-8 (Unicode, table 3-7), but neither one of the controls U+0080-U+009F
- * nor one that turns the text behind it round, U+202A-U+202E and U+2066-U+2069 (Unicode, annex 9); else 0.
+ * Bytes of a character of more than one: well-formed UTF-8 (Unicode, table 3-7), but neither one of
+ * the controls U+0080-U+009F nor one that turns the text behind it round, U+202A-U+202E and
+ * U+2066-U+2069 (Unicode, annex 9); else 0.
  */
 static unsigned utf8(const u8 *s, unsigned n)
 {

@@ -36,7 +36,9 @@ static const char *check(const struct boot_framebuffer *fb)
 	if (fb->width < MIN_WIDTH || fb->height < MIN_HEIGHT || fb->width > MAX_SIDE ||
 	    fb->height > MAX_SIDE)
 		return "less than 320x200 pixels, or more than 16384x16384";
-	/* Lines begin where a pixel may be written at once; one of three bytes is written by bytes. */
+	/*
+	 * Lines begin where a pixel may be written at once; one of three bytes is written by bytes.
+	 */
 	if (fb->pitch < fb->width * fb->bpp / 8 || fb->pitch % (fb->bpp == 32 ? 4 : 2) ||
 	    size > MAX_SIZE)
 		return "the length of its lines makes no sense";

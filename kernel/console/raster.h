@@ -29,7 +29,7 @@ struct raster {
 	unsigned rows;
 	unsigned scale;
 	unsigned bytes;                /* of a pixel */
-	u32 ink;		       /* what a pixel of a character is; that of the rest is 0 */
+	u32 ink;         /* what a pixel of a character is; that of the rest is 0 */
 };
 
 /* Fills *out but for the base. NULL, or why nothing can be drawn there. */
@@ -38,7 +38,9 @@ const char *raster_init(struct raster *out, const struct boot_framebuffer *fb);
 /* All of it black. */
 void raster_clear(const struct raster *r);
 
-/* Draws one character; what the font has not is left blank. column and row: less than the raster's. */
+/*
+ * Draws one character; what the font has not is left blank. column and row: less than the raster's.
+ */
 void raster_draw(const struct raster *r, unsigned column, unsigned row, u8 c);
 
 #endif

@@ -34,7 +34,10 @@ static bool try_lock(void)
 	return !__atomic_exchange_n(&drawing, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Whoever has printed meanwhile has left it to us: orders the flag before the look at `pending` that follows. */
+/*
+ * Whoever has printed meanwhile has left it to us: orders the flag before the look at `pending`
+ * that follows.
+ */
 static void unlock(void)
 {
 	__atomic_exchange_n(&drawing, 0, __ATOMIC_SEQ_CST);
@@ -156,7 +159,10 @@ void screen_output(void)
 	u32 head;
 
 	serial_ring(&head);
-	/* Nothing new, or the screen is off, or somebody has been told, or looks once more when it has drawn. */
+	/*
+	 * Nothing new, or the screen is off, or somebody has been told, or looks once more when it
+	 * has drawn.
+	 */
 	if (!__atomic_load_n(&on, __ATOMIC_ACQUIRE) ||
 	    head == __atomic_load_n(&taken, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&pending, __ATOMIC_RELAXED) ||
@@ -179,7 +185,10 @@ bool screen_idle(bool (*wanted)(void))
 	if (!__atomic_load_n(&on, __ATOMIC_ACQUIRE) ||
 	    !__atomic_load_n(&wake_idle, __ATOMIC_ACQUIRE))
 		return false;
-	/* An exchange: whoever prints from here on sees that this CPU has no work, or we see that it has printed. */
+	/*
+	 * An exchange: whoever prints from here on sees that this CPU has no work, or we see that
+	 * it has printed.
+	 */
 	if (!__atomic_fetch_or(&pending, 0, __ATOMIC_SEQ_CST) || !try_lock())
 		return false;
 	draw(wanted);

@@ -19,7 +19,10 @@
  */
 void screen_init(const struct bootinfo *bi, const struct cmdline *cmdline);
 
-/* At boot: the ring begins anew, as the serial line has moved, with what the log has. So does what is shown. */
+/*
+ * At boot: the ring begins anew, as the serial line has moved, with what the log has. So does what
+ * is shown.
+ */
 void screen_anew(void);
 
 /* There may be something new in the ring. With its lock, any CPU. */
@@ -35,8 +38,8 @@ void screen_show(void);
 void screen_last_page(void);
 
 /*
- * The boot is over, and with it the hardware check: draws, and from now on idle CPUs do. wake() is called, by whoever prints,
- * when there is something to draw and nobody draws.
+ * The boot is over, and with it the hardware check: draws, and from now on idle CPUs do. wake() is
+ * called, by whoever prints, when there is something to draw and nobody draws.
  */
 void screen_by_idle_cpus(void (*wake)(void));
 
@@ -49,7 +52,10 @@ bool screen_idle(bool (*wanted)(void));
 /* An idle CPU gets work: whatever is not drawn yet is another's. */
 void screen_idle_ends(void);
 
-/* A PCI function's memory, of which a VM is the owner now: where it has the framebuffer in it, nothing is drawn any more. */
+/*
+ * A PCI function's memory, of which a VM is the owner now: where it has the framebuffer in it,
+ * nothing is drawn any more.
+ */
 void screen_yield(u64 base, u64 size);
 
 /* Locks are ignored from now on: no other CPU runs. */

@@ -37,7 +37,9 @@ static void new_line(struct screen_text *t)
 
 static void show(struct screen_text *t, u8 c)
 {
-	/* Not before there is something to show there: a line may be as long as the screen is wide. */
+	/*
+	 * Not before there is something to show there: a line may be as long as the screen is wide.
+	 */
 	if (t->column >= t->columns)
 		new_line(t);
 	cells(t)[t->column++] = c;
@@ -78,7 +80,9 @@ static void escape(struct screen_text *t, u8 byte)
 	} else if (byte < 0x40) {
 		t->escape = SCREEN_CSI_NUMBER;
 	} else {
-		/* The cursor is always in the last line: to erase the screen behind it is the same. */
+		/*
+		 * The cursor is always in the last line: to erase the screen behind it is the same.
+		 */
 		if (t->escape == SCREEN_CSI && (byte == 'K' || byte == 'J'))
 			erase_right(t);
 		t->escape = SCREEN_PLAIN;
@@ -88,7 +92,10 @@ static void escape(struct screen_text *t, u8 byte)
 void screen_text_put(struct screen_text *t, u8 byte)
 {
 	if (byte < 0x20 || byte == 0x7f) {
-		/* A line's end ends a sequence, too: one that is garbage does not take the rest with it. */
+		/*
+		 * A line's end ends a sequence, too: one that is garbage does not take the rest
+		 * with it.
+		 */
 		if (byte == '\n' || byte == 0x07)
 			t->escape = SCREEN_PLAIN;
 		control(t, byte);

@@ -15,7 +15,10 @@
 
 /* Polls before the transmitter counts as stuck: some 100 ms by port, when 16 bytes take 1.4 ms. */
 #define SEND_POLLS 200000u
-/* Until the holder counts as dead; one that polls holds the lock for as long as a line and what is before it takes. */
+/*
+ * Until the holder counts as dead; one that polls holds the lock for as long as a line and what is
+ * before it takes.
+ */
 #define LOCK_TRIES 1000000u
 #define LOCK_TRIES_POLLED (100 * LOCK_TRIES)
 
@@ -107,7 +110,10 @@ void serial_pump(bool want_room)
 	if (mode == SERIAL_POLLED || mode == SERIAL_PANIC) {
 		send_all();
 	} else if (mode == SERIAL_INTERRUPT) {
-		/* The transmitter asks, by NMI; the CPU that sends on may come before the one that would look. */
+		/*
+		 * The transmitter asks, by NMI; the CPU that sends on may come before the one that
+		 * would look.
+		 */
 		if (send_some() && IS_ENABLED(CONFIG_MACHINE_CHECKS))
 			nmi_expected(IS_ENABLED(CONFIG_CONSOLE_FOLLOWS)
 					     ? console_follow_cpu(console_follow_interrupt)

@@ -16,15 +16,19 @@ enum serial_mode { SERIAL_NONE, SERIAL_POLLED, SERIAL_INTERRUPT, SERIAL_PANIC };
 #define SERIAL_MMIO_SIZE(cmdline) ((cmdline)->console_wide ? 32u : 8u)
 
 /*
- * Finds and sets up the UART of the command line, again where another is in use, or another speed. 0; or -ENODEV: none there (not
- * logged), or one that is odd and not the operator's choice. *odd: it does not look like one.
+ * Finds and sets up the UART of the command line, again where another is in use, or another speed.
+ * 0; or -ENODEV: none there (not logged), or one that is odd and not the operator's choice. *odd:
+ * it does not look like one.
  */
 int serial_init(const struct cmdline *cmdline, bool *odd);
 
 /* The interrupt by which it asks, as serial_interrupts_on() was told. */
 int serial_irq(void);
 
-/* Polled, at boot: has the UART interrupt at once, as nothing is left to send; off: that has been seen. With the lock. */
+/*
+ * Polled, at boot: has the UART interrupt at once, as nothing is left to send; off: that has been
+ * seen. With the lock.
+ */
 void serial_ask(bool on);
 
 /*
@@ -50,7 +54,10 @@ u32 serial_room(void);
 void serial_put(u8 byte);
 void serial_text(const char *text, size_t n);
 
-/* Moves the output on in the way of the mode. want_room: an interrupt shall come even when the ring is empty. */
+/*
+ * Moves the output on in the way of the mode. want_room: an interrupt shall come even when the ring
+ * is empty.
+ */
 void serial_pump(bool want_room);
 
 /* From now on the transmit interrupt does that, which is this one. */
@@ -62,7 +69,10 @@ bool serial_pending(void);
 /* A BREAK on the line, among the bytes that arrive. */
 #define SERIAL_BREAK 0x100u
 
-/* Takes what has arrived; bytes with errors are dropped, as a terminal would. Returns how many are in buf. */
+/*
+ * Takes what has arrived; bytes with errors are dropped, as a terminal would. Returns how many are
+ * in buf.
+ */
 unsigned serial_receive(u16 *buf, unsigned max, bool *overrun);
 
 /* Polled from now on, without lock; sends what is queued. */

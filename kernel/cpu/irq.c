@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Interrupts as the MADT has them: I/O APICs, source overrides, local NMIs (ACPI 5.2.12.3, 5.2.12.5, 5.2.12.7, 5.2.12.13). */
+/*
+ * Interrupts as the MADT has them: I/O APICs, source overrides, local NMIs (ACPI 5.2.12.3,
+ * 5.2.12.5, 5.2.12.7, 5.2.12.13).
+ */
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/ioapic.h"

@@ -27,7 +27,10 @@ bool host_cpu_kicked(void)
 {
 	u32 *kick = &this_cpu()->kick;
 
-	/* The exchange orders what the caller reads next behind it, and costs nothing while nobody kicks. */
+	/*
+	 * The exchange orders what the caller reads next behind it, and costs nothing while nobody
+	 * kicks.
+	 */
 	return __atomic_load_n(kick, __ATOMIC_RELAXED) &&
 	       __atomic_exchange_n(kick, 0, __ATOMIC_SEQ_CST);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which functions and I/O APICs a structure of the DMAR is about: VT-d 4.0, 8.3 (DRHD), 8.3.1 (device scopes), 8.4 (RMRR), 8.9. */
+/*
+ * Which functions and I/O APICs a structure of the DMAR is about: VT-d 4.0, 8.3 (DRHD), 8.3.1
+ * (device scopes), 8.4 (RMRR), 8.9.
+ */
 #include "kernel/iommu/iommu.h"
 
 static const struct pci_function *find(const struct pci_address *a)
@@ -11,7 +14,10 @@ static const struct pci_function *find(const struct pci_address *a)
 	return f;
 }
 
-/* Where a scope's path leads to; bridges on the way have the bus numbers that firmware gave them. False: one is not there. */
+/*
+ * Where a scope's path leads to; bridges on the way have the bus numbers that firmware gave them.
+ * False: one is not there.
+ */
 static bool leads_to(u16 segment, const struct dmar_scope *s, struct pci_address *a)
 {
 	*a = (struct pci_address){ segment, s->start_bus, 0 };

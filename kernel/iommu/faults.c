@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What IOMMUs have blocked: a line, a count for each function, and a word to whoever has it, who cuts off a storm. A unit that
- * tells of too much all the same is not listened to for a second.
+ * What IOMMUs have blocked: a line, a count for each function, and a word to whoever has it, who
+ * cuts off a storm. A unit that tells of too much all the same is not listened to for a second.
  */
 #include "kernel/iommu/iommu.h"
 
@@ -141,7 +141,10 @@ int iommu_faults_init(bool tell)
 	by_message = tell;
 	timer.fn = go_on;
 	err = nmi_request(NMI_MESSAGE, look);
-	/* What was blocked before this was told to nobody, and no unit tells of what comes behind it. */
+	/*
+	 * What was blocked before this was told to nobody, and no unit tells of what comes behind
+	 * it.
+	 */
 	if (!err)
 		look();
 	return err;

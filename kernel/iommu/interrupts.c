@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Interrupts where the node's IOMMUs remap them: whether they do, the entries of the units' tables, and what messages and inputs
- * of I/O APICs name them. VT-d 4.0, 5.1 and 8.3.1 (scopes of I/O APICs); what is said of tables holds for both vendors.
+ * Interrupts where the node's IOMMUs remap them: whether they do, the entries of the units' tables,
+ * and what messages and inputs of I/O APICs name them. VT-d 4.0, 5.1 and 8.3.1 (scopes of I/O
+ * APICs); what is said of tables holds for both vendors.
  */
 #include "kernel/iommu/iommu.h"
 
@@ -52,14 +53,16 @@ bool host_iommu_wide(void)
 	return on && wide;
 }
 
-/* ---- boot -------------------------------------------------------------------------------------- */
+/* ---- boot ------------------------------------------------------------------------------- */
 
 static bool able(const struct iommu_unit *u)
 {
 	return u && u->base && !u->broken && u->remaps;
 }
 
-/* Messages that a function may send; those that are given up stay for a while beside the new ones. */
+/*
+ * Messages that a function may send; those that are given up stay for a while beside the new ones.
+ */
 static unsigned messages(const struct pci_function *f)
 {
 	u16 msix = pci_find_cap(f, PCI_CAP_MSIX);
@@ -69,7 +72,10 @@ static unsigned messages(const struct pci_function *f)
 	return ALIGN_UP(2 * MAX(count, PCI_MSI_MAX), WORD);
 }
 
-/* The function, and those that it can have. What these will send nobody knows before they are there: no more than it does. */
+/*
+ * The function, and those that it can have. What these will send nobody knows before they are
+ * there: no more than it does.
+ */
 static unsigned messages_with_vfs(const struct pci_function *f)
 {
 	u16 sriov = IS_ENABLED(CONFIG_SRIOV) ? pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV) : 0;
@@ -156,7 +162,7 @@ const char *iommu_remap(void)
 	return says ? why : NULL;
 }
 
-/* ---- what is kept for functions ----------------------------------------------------------------- */
+/* ---- what is kept for functions --------------------------------------------------------- */
 
 static u16 source_of(const struct pci_function *f)
 {
@@ -214,7 +220,7 @@ void host_iommu_release(struct host_messages *kept)
 	kept->count = 0;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------- */
+/* ---- messages --------------------------------------------------------------------------- */
 
 /* So many entries in a row, a power of two; the first one's number, or negative. */
 static int take(const struct host_messages *kept, u16 source, unsigned count)
@@ -277,7 +283,7 @@ static void forget(struct host_msi *msi)
 	msi->entries = 0;
 }
 
-/* ---- inputs of I/O APICs ------------------------------------------------------------------------ */
+/* ---- inputs of I/O APICs ---------------------------------------------------------------- */
 
 /* An input's number at its I/O APIC, which is by the MADT's index. */
 static unsigned input_of(u32 gsi, unsigned *at)

@@ -46,7 +46,10 @@ bool host_iommu_on(void)
 	return iommu_ops;
 }
 
-/* How many of these of the firmware's table name it: does the firmware want memory of its own for it (RMRR)? */
+/*
+ * How many of these of the firmware's table name it: does the firmware want memory of its own for
+ * it (RMRR)?
+ */
 unsigned iommu_named(const struct pci_function *f, enum acpi_dmar_type by)
 {
 	const struct dmar_info *d = iommu_table;
@@ -177,8 +180,8 @@ void iommu_tell_broken(const struct iommu_unit *u)
 }
 
 /*
- * All units that have functions of the domain drop what they keep of its tables; only_absent: those that keep what was not there.
- * False: one does not answer.
+ * All units that have functions of the domain drop what they keep of its tables; only_absent: those
+ * that keep what was not there. False: one does not answer.
  */
 static bool flush(struct host_iommu *d, bool only_absent)
 {
@@ -271,7 +274,7 @@ int host_iommu_detach(unsigned index)
 	return host_iommu_attach(NULL, index);
 }
 
-/* ---- boot -------------------------------------------------------------------------------------- */
+/* ---- boot ------------------------------------------------------------------------------- */
 
 /* Two drivers of one unit would be worse than none. */
 static bool is_twice(const struct iommu_unit *u)
@@ -296,7 +299,10 @@ static bool sends_nmis(const struct iommu_unit *u)
 	return false;
 }
 
-/* What firmware has devices of the platform send past it: the FCH's NMI, INIT and system management messages. */
+/*
+ * What firmware has devices of the platform send past it: the FCH's NMI, INIT and system management
+ * messages.
+ */
 static void allow(struct iommu_unit *u, const struct dmar_unit *says)
 {
 	if (says->settings)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The node's IOMMUs and what functions reach through them. <margay/host_pci.h> has what the monitor asks for. One lock
- * inside; any CPU.
+ * The node's IOMMUs and what functions reach through them. <margay/host_pci.h> has what the monitor
+ * asks for. One lock inside; any CPU.
  */
 #ifndef KERNEL_IOMMU_H
 #define KERNEL_IOMMU_H
@@ -12,8 +12,9 @@
 #include "kernel/pci/pci_core.h"
 
 /*
- * Takes over the units that firmware's tables name, with all functions blocked but those for which it has reserved memory;
- * in a check, or where the command line says so, no unit is used. After pci_init(), before anything is interrupted. Logs.
+ * Takes over the units that firmware's tables name, with all functions blocked but those for which
+ * it has reserved memory; in a check, or where the command line says so, no unit is used. After
+ * pci_init(), before anything is interrupted. Logs.
  */
 #if IS_ENABLED(CONFIG_IOMMU)
 void iommu_init(void);
@@ -26,7 +27,9 @@ struct host_iommu {
 	struct stage2 tables;
 	const struct host_iommu_user *user; /* guarded by the lock */
 	unsigned id;
-	/* a bit for each, by its index, that a function of it was attached to; guarded by the lock */
+	/*
+	 * a bit for each, by its index, that a function of it was attached to; guarded by the lock
+	 */
 	u64 units;
 };
 static_assert(DMAR_MAX_UNITS <= 64, "bits of host_iommu.units");
@@ -50,42 +53,62 @@ struct iommu_unit *iommu_unit_of(const struct pci_function *f);
 struct host_iommu *iommu_domain_of(unsigned index);
 /* How many structures of this kind of the firmware's table name the function. */
 unsigned iommu_named(const struct pci_function *f, enum acpi_dmar_type by);
-/* reserved.c, at boot: functions for which firmware has reserved memory reach that, and nothing else. */
+/*
+ * reserved.c, at boot: functions for which firmware has reserved memory reach that, and nothing
+ * else.
+ */
 void iommu_keep_reserved(const struct dmar_info *d);
 /* Logs that a unit has stopped answering. */
 void iommu_tell_broken(const struct iommu_unit *u);
 
-/* faults.c: hears of what is blocked from now on. told: units do so by NMI. 0 or -errno (logged). */
+/*
+ * faults.c: hears of what is blocked from now on. told: units do so by NMI. 0 or -errno (logged).
+ */
 int iommu_faults_init(bool told);
 /* Under the lock: function `index` begins anew. */
 void iommu_faults_forget(unsigned index);
 
-/* Reports what the units have noted, under iommu_lock: before a function is nobody's, while it is known whose that was. */
+/*
+ * Reports what the units have noted, under iommu_lock: before a function is nobody's, while it is
+ * known whose that was.
+ */
 void iommu_faults_take(void);
 
 /*
- * interrupts.c: lets no interrupt of a function or an I/O APIC pass but by entries, if units can do that for all of them. Before
- * any is let through: all are masked yet. NULL, or why not.
+ * interrupts.c: lets no interrupt of a function or an I/O APIC pass but by entries, if units can do
+ * that for all of them. Before any is let through: all are masked yet. NULL, or why not.
  */
 const char *iommu_remap(void);
 
 /* interrupts.c: upcall_route() of arch/x86_64/cpu/upcall.h. */
 int iommu_route_input(u32 gsi, u32 apic_id, u64 *entry);
 
-/* dmar_scope.c: does a structure of the DMAR (a DRHD, an RMRR, a SATC) name the function, or a bridge above it? */
+/*
+ * dmar_scope.c: does a structure of the DMAR (a DRHD, an RMRR, a SATC) name the function, or a
+ * bridge above it?
+ */
 bool dmar_names(const struct dmar_info *d, const struct dmar_unit *u, const struct pci_function *f);
-/* dmar_scope.c: does firmware say that it sends by another's requester ID, or an I/O APIC by its? Of an IVRS. */
+/*
+ * dmar_scope.c: does firmware say that it sends by another's requester ID, or an I/O APIC by its?
+ * Of an IVRS.
+ */
 bool dmar_shares(const struct dmar_info *d, const struct pci_function *f);
-/* dmar_scope.c: ACPI_IVHD_SETTINGS that firmware gives the function's requester ID: what it sends past the IOMMU. */
+/*
+ * dmar_scope.c: ACPI_IVHD_SETTINGS that firmware gives the function's requester ID: what it sends
+ * past the IOMMU.
+ */
 u8 dmar_settings(const struct dmar_info *d, const struct pci_function *f);
-/* dmar_scope.c: index of the DRHD that is responsible for a function; -1: none, or one that was lost. */
+/*
+ * dmar_scope.c: index of the DRHD that is responsible for a function; -1: none, or one that was
+ * lost.
+ */
 int dmar_unit_of(const struct dmar_info *d, const struct pci_function *f);
 /* dmar_scope.c: the same for the I/O APIC of this ID, and the requester ID of its interrupts. */
 int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source);
 
 /*
- * ivrs_units.c: what an IVRS, of which iv has been read, says: its units as DRHDs, its memory blocks as RMRRs. NULL, or why not.
- * Only in images with AMD_VI.
+ * ivrs_units.c: what an IVRS, of which iv has been read, says: its units as DRHDs, its memory
+ * blocks as RMRRs. NULL, or why not. Only in images with AMD_VI.
  */
 const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_info *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The node's IOMMUs, for the hardware check, beside what else the firmware described. VT-d 4.0, 11.4.2 (capability
- * registers); AMD I/O Virtualization, 3.4.3 (extended features). Registers are only read.
+ * The node's IOMMUs, for the hardware check, beside what else the firmware described. VT-d 4.0,
+ * 11.4.2 (capability registers); AMD I/O Virtualization, 3.4.3 (extended features). Registers are
+ * only read.
  */
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: an IVRS in the words of a DMAR, so that the rest need not tell them apart: units, which requester IDs they have,
- * memory that firmware keeps. AMD I/O Virtualization Technology Specification 3.07, 5.2.2.1 (device entries), 5.2.2.3 (IVMD).
+ * Pure module: an IVRS in the words of a DMAR, so that the rest need not tell them apart: units,
+ * which requester IDs they have, memory that firmware keeps. AMD I/O Virtualization Technology
+ * Specification 3.07, 5.2.2.1 (device entries), 5.2.2.3 (IVMD).
  */
 #include "kernel/iommu/iommu.h"
 

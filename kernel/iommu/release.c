@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * See release.h. DMAR: VT-d 4.0, chapter 8; IVRS: AMD IOMMU 3.07, 5.2. Of these tables it reads no more than where units are, so
- * that an image without IOMMUs has no more of them, and one wrong entry does not hide the units before it.
+ * See release.h. DMAR: VT-d 4.0, chapter 8; IVRS: AMD IOMMU 3.07, 5.2. Of these tables it reads no
+ * more than where units are, so that an image without IOMMUs has no more of them, and one wrong
+ * entry does not hide the units before it.
  */
 #include "kernel/iommu/release.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Memory that firmware has reserved for functions (RMRR: VT-d 4.0, 8.4; IVMD), and which reach it: iommu_keep_reserved(). */
+/*
+ * Memory that firmware has reserved for functions (RMRR: VT-d 4.0, 8.4; IVMD), and which reach it:
+ * iommu_keep_reserved().
+ */
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "kernel/acpi/acpi.h"
@@ -30,7 +33,10 @@ static int reserve(u64 from, u64 to)
 	return err;
 }
 
-/* Controllers that serve the firmware go on doing so: keyboards on USB, management controllers, graphics. */
+/*
+ * Controllers that serve the firmware go on doing so: keyboards on USB, management controllers,
+ * graphics.
+ */
 void iommu_keep_reserved(const struct dmar_info *d)
 {
 	const struct pci_function *f;

@@ -5,7 +5,10 @@
 #include <margay/host.h>
 #include <margay/spinlock.h>
 
-/* Long enough for any holder that still runs; one that does not (interrupted by #MC) must not silence the log. */
+/*
+ * Long enough for any holder that still runs; one that does not (interrupted by #MC) must not
+ * silence the log.
+ */
 #define LOCK_TRIES 1000000u
 
 static struct spinlock ring_lock; /* guards this */
@@ -91,7 +94,10 @@ void host_log(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	/* Never hidden: these lines tell operators and scripts what is wrong with a VM file and how a VM ended. */
+	/*
+	 * Never hidden: these lines tell operators and scripts what is wrong with a VM file and how
+	 * a VM ended.
+	 */
 	log_from(LOGLEVEL_ERROR, "", fmt, ap);
 	va_end(ap);
 }
@@ -155,7 +161,10 @@ void printk_last(const struct log_ring *log, unsigned lines,
 	u64 end = log->head, oldest = end > PRINTK_RING ? end - PRINTK_RING : 0, at = end;
 	unsigned seen = 0;
 
-	/* Back to the newline before the first wanted line; the ring's oldest line may be cut and is left out then. */
+	/*
+	 * Back to the newline before the first wanted line; the ring's oldest line may be cut and
+	 * is left out then.
+	 */
 	while (at > oldest) {
 		if (log->text[(at - 1) % PRINTK_RING] == '\n' && seen++ == lines)
 			break;

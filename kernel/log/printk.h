@@ -44,18 +44,23 @@ struct log_ring {
 extern struct log_ring printk_log;
 
 /*
- * Calls fn for each of a ring's last lines, oldest first. Takes no lock: a line that is being written may be missing or cut.
- * The text is NUL-terminated, without a newline, and valid during the call only.
+ * Calls fn for each of a ring's last lines, oldest first. Takes no lock: a line that is being
+ * written may be missing or cut. The text is NUL-terminated, without a newline, and valid during
+ * the call only.
  */
 void printk_last(const struct log_ring *log, unsigned lines,
 		 void (*fn)(enum loglevel level, const char *text, size_t length));
 
 /*
- * What has a part in each line of the log registers itself (linker section), so that the log uses nobody: it works before and
- * below all of them. Of one kind there is one in an image at most; NULL: it has no part in that.
+ * What has a part in each line of the log registers itself (linker section), so that the log uses
+ * nobody: it works before and below all of them. Of one kind there is one in an image at most;
+ * NULL: it has no part in that.
  */
 struct log_part {
-	/* Puts what stands in front of the line; returns its length, which is less than size (32 or more). */
+	/*
+	 * Puts what stands in front of the line; returns its length, which is less than size (32 or
+	 * more).
+	 */
 	size_t (*stamp)(char *text, size_t size);
 	/* The line without newline, whether it is shown or not. With the ring's lock. */
 	void (*keep)(enum loglevel level, const char *text, size_t n);

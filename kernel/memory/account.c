@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The monitor's own pages, and which VM's they are: what a CPU takes and gives goes into a count of the VM's. */
+/*
+ * The monitor's own pages, and which VM's they are: what a CPU takes and gives goes into a count of
+ * the VM's.
+ */
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "kernel/log/printk.h"

@@ -18,7 +18,10 @@ static void delete_at(struct extent_list *list, unsigned i)
 	memmove(&list->range[i], &list->range[i + 1], (list->count - i) * sizeof(list->range[0]));
 }
 
-/* Takes [start, end), which lies inside range i, out of it. The caller has made sure of room for one more. */
+/*
+ * Takes [start, end), which lies inside range i, out of it. The caller has made sure of room for
+ * one more.
+ */
 static void cut(struct extent_list *list, unsigned i, u64 start, u64 end)
 {
 	struct extent *r = &list->range[i];
@@ -78,7 +81,10 @@ int extent_remove(struct extent_list *list, u64 start, u64 end)
 		if (r.start < from && to < r.end && list->count == EXTENT_MAX)
 			return -ENOSPC;
 		cut(list, i, from, to);
-		/* What is left of the range at i ends before `start`, or does not meet [start, end) any more. */
+		/*
+		 * What is left of the range at i ends before `start`, or does not meet [start, end)
+		 * any more.
+		 */
 		if (r.start < from || to < r.end)
 			i++;
 	}
@@ -98,13 +104,19 @@ int extent_set_node(struct extent_list *list, u64 start, u64 end, unsigned node)
 		cut(list, i, from, to);
 		if (extent_add(list, from, to, node))
 			return -ENOSPC;
-		/* Adding may have merged with neighbours: look at everything again, the part done is skipped. */
+		/*
+		 * Adding may have merged with neighbours: look at everything again, the part done
+		 * is skipped.
+		 */
 		i = (unsigned)-1;
 	}
 	return 0;
 }
 
-/* Where in [start, end) a piece leaves the larger remainder; false: it does not fit. top: as high as possible. */
+/*
+ * Where in [start, end) a piece leaves the larger remainder; false: it does not fit. top: as high
+ * as possible.
+ */
 static bool place(u64 start, u64 end, const struct extent_constraint *c, u64 *at)
 {
 	u64 low, high, from = MAX(start, c->min_addr),
@@ -132,7 +144,10 @@ int extent_take(struct extent_list *list, const struct extent_constraint *c, u64
 	if (!c->size || !IS_ALIGNED(c->size, PAGE_SIZE) || c->align < PAGE_SIZE ||
 	    (c->align & (c->align - 1)))
 		return -EINVAL;
-	/* Each piece that is out can cost one more range when it comes back: giving back must not fail. */
+	/*
+	 * Each piece that is out can cost one more range when it comes back: giving back must not
+	 * fail.
+	 */
 	if (list->count + list->live + 2 > EXTENT_MAX)
 		return -ENOSPC;
 

@@ -39,7 +39,10 @@ struct extent_constraint {
 	enum extent_policy policy;
 };
 
-/* Adds free memory: set-up and returned pieces. 0, -EINVAL (overlaps a free range, unaligned, empty), -ENOSPC. */
+/*
+ * Adds free memory: set-up and returned pieces. 0, -EINVAL (overlaps a free range, unaligned,
+ * empty), -ENOSPC.
+ */
 int extent_add(struct extent_list *list, u64 start, u64 end, unsigned node);
 
 /* Takes [start, end) out wherever it is free: set-up. 0, or -ENOSPC. */

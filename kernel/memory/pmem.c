@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Physical memory. Guests get extents straight from the free list (extent.h); the LWK's small pages come out of 512 KiB chunks of
- * that list, whose first page holds the chunk's bitmap. A chunk without pages in use goes back at once, so after any balanced
- * sequence exactly as much is free as before it.
+ * Physical memory. Guests get extents straight from the free list (extent.h); the LWK's small pages
+ * come out of 512 KiB chunks of that list, whose first page holds the chunk's bitmap. A chunk
+ * without pages in use goes back at once, so after any balanced sequence exactly as much is free as
+ * before it.
  */
 #include "kernel/memory/pmem.h"
 
@@ -46,7 +47,10 @@ static struct chunk *chunks;
 static u64 pool_bytes, used_bytes, image_bytes, early_bytes, early_next, early_end, low_page;
 static u64 node_bytes[NUMA_MAX_NODES]; /* as pmem_start() found them; not guarded */
 
-/* The lowest one: the extended BIOS data area, which not every memory map leaves out, is at the other end. */
+/*
+ * The lowest one: the extended BIOS data area, which not every memory map leaves out, is at the
+ * other end.
+ */
 static u64 find_low_page(void)
 {
 	for (unsigned i = 0; i < free_list.count; i++) {
@@ -197,7 +201,10 @@ static int take(const struct extent_constraint *c, u64 *start, unsigned *node)
 
 static struct chunk *new_chunk(int node)
 {
-	/* At the end of its node: guests want the aligned beginning, and low memory for their devices. */
+	/*
+	 * At the end of its node: guests want the aligned beginning, and low memory for their
+	 * devices.
+	 */
 	struct extent_constraint e = {
 		.size = CHUNK_SIZE, .align = CHUNK_SIZE, .node = node, .policy = EXTENT_TOP
 	};

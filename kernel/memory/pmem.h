@@ -26,7 +26,10 @@ int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end, struct 
  */
 u64 pmem_early_page(void);
 
-/* A page between 64 KiB and 640 KiB that nobody else gets, for the CPUs' start; 0: the memory map has none. After pmem_init(). */
+/*
+ * A page between 64 KiB and 640 KiB that nobody else gets, for the CPUs' start; 0: the memory map
+ * has none. After pmem_init().
+ */
 u64 pmem_low_page(void);
 
 /* After the direct map (paging.h) and numa_init(): everything below works from here on. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What vectors of messages and inputs of I/O APICs need of the node's IOMMUs, where these remap interrupts. The IOMMUs stand above
- * PCI functions, which they look at: kernel/iommu/interrupts.c registers itself here.
+ * What vectors of messages and inputs of I/O APICs need of the node's IOMMUs, where these remap
+ * interrupts. The IOMMUs stand above PCI functions, which they look at: kernel/iommu/interrupts.c
+ * registers itself here.
  */
 #ifndef KERNEL_INTERRUPT_REMAPPING_H
 #define KERNEL_INTERRUPT_REMAPPING_H
@@ -11,7 +12,10 @@
 struct interrupt_remapping {
 	/* Do interrupts reach CPUs with APIC IDs above 254? */
 	bool (*wide)(void);
-	/* The message is worth nothing any more, and what was sent by it has come. Where there are no entries: nothing. */
+	/*
+	 * The message is worth nothing any more, and what was sent by it has come. Where there are
+	 * no entries: nothing.
+	 */
 	void (*forget)(struct host_msi *msi);
 	/* The same of a line interrupt's input, which is masked. */
 	void (*close)(u32 gsi);

@@ -81,7 +81,10 @@ int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *
 
 void host_intx_open(u32 gsi)
 {
-	/* AMD-Vi: what the CPU ended has another vector than the I/O APIC waits for, or came as an edge. */
+	/*
+	 * AMD-Vi: what the CPU ended has another vector than the I/O APIC waits for, or came as an
+	 * edge.
+	 */
 	if (IS_ENABLED(CONFIG_AMD_VI))
 		ioapic_in_service(gsi, true);
 	ioapic_mask(gsi, false);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What an IOMMU needs of the way to it: pci_isolate() in pci_function.h, pci_conventional() in pci_core.h. */
+/*
+ * What an IOMMU needs of the way to it: pci_isolate() in pci_function.h, pci_conventional() in
+ * pci_core.h.
+ */
 #include "kernel/pci/pci_function.h"
 
 bool pci_isolating;

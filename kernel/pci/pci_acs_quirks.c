@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: devices of several functions that have no ACS and do not need any: none of their functions sends to another (PCI
- * Express Base 5.0, 6.12.1.2). Their makers have said so to Linux, whose drivers/pci/quirks.c (6.1.192, pci_dev_acs_enabled) has
- * these; those of no x86 machine are left out. A line here needs a maker's word, too.
+ * Pure module: devices of several functions that have no ACS and do not need any: none of their
+ * functions sends to another (PCI Express Base 5.0, 6.12.1.2). Their makers have said so to Linux,
+ * whose drivers/pci/quirks.c (6.1.192, pci_dev_acs_enabled) has these; those of no x86 machine are
+ * left out. A line here needs a maker's word, too.
  */
 #include "kernel/pci/pci_function.h"
 
@@ -42,7 +43,10 @@ static const struct {
 
 bool pci_sends_to_no_other(const struct pci_id *id, unsigned type)
 {
-	/* Integrated in Intel's root complex: by addresses that the IOMMU has translated only (VT-d 3.1, 3.16). */
+	/*
+	 * Integrated in Intel's root complex: by addresses that the IOMMU has translated only (VT-d
+	 * 3.1, 3.16).
+	 */
 	if (id->vendor == INTEL && type == PCIE_INTEGRATED)
 		return true;
 	for (unsigned i = 0; i < ARRAY_SIZE(known); i++)

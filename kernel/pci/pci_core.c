@@ -131,8 +131,9 @@ static bool probe(struct pci_address a, bool *multi)
 }
 
 /*
- * Behind a PCI Express port there is one device (7.3.1); some answer to the numbers of all 32, and would be there as often. Its
- * functions have the devices' numbers, too, while the port passes them on (ARI). The port's own bus has a lower number.
+ * Behind a PCI Express port there is one device (7.3.1); some answer to the numbers of all 32, and
+ * would be there as often. Its functions have the devices' numbers, too, while the port passes them
+ * on (ARI). The port's own bus has a lower number.
  */
 static bool has_one_device(u16 segment, u8 bus)
 {
@@ -209,7 +210,10 @@ static void scan_other_segments(void)
 {
 	for (unsigned i = 0; ecam && i < ecam->count; i++)
 		for (unsigned bus = ecam->entry[i].bus_start; bus <= ecam->entry[i].bus_end; bus++)
-			/* Of a bus that two entries name one counts: a function is not listed twice, for two VMs. */
+			/*
+			 * Of a bus that two entries name one counts: a function is not listed
+			 * twice, for two VMs.
+			 */
 			if (ecam->entry[i].segment &&
 			    window_of(ecam->entry[i].segment, (u8)bus) == (int)i)
 				scan_bus(ecam->entry[i].segment, (u8)bus);

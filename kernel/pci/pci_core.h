@@ -51,32 +51,44 @@ static inline void pci_init(const struct mcfg_info *, const struct bootinfo *) {
 /* Function i in address order per root bus, or NULL past the last. */
 const struct pci_function *pci_get(unsigned i);
 
-/* What is wrong with where its BARs lie, in words; NULL: nothing. Its ROM's is never wrong: see pci_bars(). */
+/*
+ * What is wrong with where its BARs lie, in words; NULL: nothing. Its ROM's is never wrong: see
+ * pci_bars().
+ */
 const char *pci_misplaced(const struct pci_function *f);
 
 /*
- * The BARs as VMs have them. A ROM that lies where it cannot be meant to, or over anything else, has no address: nobody needs it,
- * and firmware that has read one, or has not looked for it, may have left anything there.
+ * The BARs as VMs have them. A ROM that lies where it cannot be meant to, or over anything else,
+ * has no address: nobody needs it, and firmware that has read one, or has not looked for it, may
+ * have left anything there.
  */
 void pci_bars(const struct pci_function *f, struct pci_bar bar[PCI_BARS]);
 
 /* Does each bridge above pass these addresses on (io: ports; PCI-to-PCI Bridge 1.2, 3.2.5)? */
 bool pci_bridges_pass(const struct pci_function *f, bool io, u64 first, u64 last);
 
-/* The PCI Express port below which it is the only function, or NULL: a reset of the port's bus hurts nobody else. */
+/*
+ * The PCI Express port below which it is the only function, or NULL: a reset of the port's bus
+ * hurts nobody else.
+ */
 const struct pci_function *pci_own_port(const struct pci_function *f);
 
-/* The bridge above, or NULL; its own bus has a lower number, or firmware's numbers go in circles. */
+/*
+ * The bridge above, or NULL; its own bus has a lower number, or firmware's numbers go in circles.
+ */
 const struct pci_function *pci_bridge_of(const struct pci_function *f);
 
 /*
- * Names the group of functions that an IOMMU cannot keep apart, by the one nearest the root: what one of them sends may reach
- * another without passing the IOMMU, where neither a multi-function device nor a bridge on the way has ACS (PCI Express Base
- * 5.0, 6.12).
+ * Names the group of functions that an IOMMU cannot keep apart, by the one nearest the root: what
+ * one of them sends may reach another without passing the IOMMU, where neither a multi-function
+ * device nor a bridge on the way has ACS (PCI Express Base 5.0, 6.12).
  */
 struct pci_address pci_group(const struct pci_function *f);
 
-/* Is there a bridge to conventional PCI above it? What passes that has the bridge's requester ID, or none of its own. */
+/*
+ * Is there a bridge to conventional PCI above it? What passes that has the bridge's requester ID,
+ * or none of its own.
+ */
 bool pci_conventional(const struct pci_function *f);
 
 /* Only in images with SRIOV: the PF of a VF; any other function itself. */
@@ -85,7 +97,10 @@ const struct pci_function *pci_physical(const struct pci_function *f);
 /* Does an ECAM of the MCFG reach the first function, and with it segment 0? */
 bool pci_has_ecam(void);
 
-/* Aligned accesses of 1, 2 or 4 bytes; what is out of reach reads as all ones, writes to it are dropped. */
+/*
+ * Aligned accesses of 1, 2 or 4 bytes; what is out of reach reads as all ones, writes to it are
+ * dropped.
+ */
 u32 pci_read(struct pci_address a, u16 offset, unsigned size);
 void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value);
 

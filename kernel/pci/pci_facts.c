@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: see pci_facts.h. Lines `key = value`, `#` begins a comment line; `tables` comes first, `end` last. */
+/*
+ * Pure module: see pci_facts.h. Lines `key = value`, `#` begins a comment line; `tables` comes
+ * first, `end` last.
+ */
 #include "kernel/pci/pci_facts.h"
 
 #include <margay/pci.h>

@@ -19,7 +19,10 @@ struct pci_fact_key {
 	u16 segment; /* the root's */
 	u8 bus;
 	u8 kind;
-	/* A route's: devfn of the bridges below the root, then the device and its pin (0: INTA). Else 0. */
+	/*
+	 * A route's: devfn of the bridges below the root, then the device and its pin (0: INTA).
+	 * Else 0.
+	 */
 	u8 depth;
 	u8 path[PCI_FACTS_DEPTH];
 	u8 device;
@@ -39,7 +42,10 @@ struct pci_facts {
 	struct pci_fact fact[PCI_FACTS_MAX];
 };
 
-/* What is wrong, where. Where `here` and `expected` are not the same, they are two values that should be. */
+/*
+ * What is wrong, where. Where `here` and `expected` are not the same, they are two values that
+ * should be.
+ */
 struct pci_facts_error {
 	unsigned line; /* of the module */
 	const char *what;
@@ -48,8 +54,8 @@ struct pci_facts_error {
 };
 
 /*
- * Names the machine: the sum, modulo 2^64, of the 64-bit FNV-1a of each table's body. Neither the order of the tables counts, nor
- * their headers. It keeps modules apart, and guards against nobody.
+ * Names the machine: the sum, modulo 2^64, of the 64-bit FNV-1a of each table's body. Neither the
+ * order of the tables counts, nor their headers. It keeps modules apart, and guards against nobody.
  */
 u64 pci_facts_hash(const struct aml_tables *t);
 

@@ -109,7 +109,10 @@ void pci_keep_quiet(struct pci_function *f)
 		pci_keep(f);
 	if (IS_ENABLED(CONFIG_PCI_INFO) && f->id.class_code >> 8 == PCI_CLASS_USB)
 		pci_take_usb(f);
-	/* It may lie over anything; who has the function and its ROM switches it on again (PCI Local Bus 3.0, 6.2.5.2). */
+	/*
+	 * It may lie over anything; who has the function and its ROM switches it on again (PCI
+	 * Local Bus 3.0, 6.2.5.2).
+	 */
 	pci_change16(f, PCI_REG_ROM, PCI_ROM_ENABLE, 0);
 	if (base == PCI_BASE_CLASS_DISPLAY)
 		mask_interrupts(f);

@@ -11,11 +11,11 @@
 #include "kernel/pci/pcicap.h"
 
 /*
- * At boot, for each function: a USB controller is taken from firmware first; then neither bus mastering, which firmware may have
- * left on for memory that is another's now, nor interrupts. Left alone are
- * bridges and system devices (an IOMMU, an interrupt controller), which work
- * for the others; of a display only the interrupts are masked, for its picture may come
- * from memory. One that goes on all the same is no VM's (f->restless).
+ * At boot, for each function: a USB controller is taken from firmware first; then neither bus
+ * mastering, which firmware may have left on for memory that is another's now, nor interrupts. Left
+ * alone are bridges and system devices (an IOMMU, an interrupt controller), which work for the
+ * others; of a display only the interrupts are masked, for its picture may come from memory. One
+ * that goes on all the same is no VM's (f->restless).
  */
 void pci_keep_quiet(struct pci_function *f);
 
@@ -24,15 +24,23 @@ void pci_keep_quiet(struct pci_function *f);
  * under way any more. 0; -EIO: it does not obey, and may still write to memory.
  */
 int pci_quiet(const struct pci_function *f);
-/* The two parts of it, for those who do not wait: bus master and interrupts off, true if they are; is something under way still? */
+/*
+ * The two parts of it, for those who do not wait: bus master and interrupts off, true if they are;
+ * is something under way still?
+ */
 bool pci_still(const struct pci_function *f);
 bool pci_pending(const struct pci_function *f);
 #define PCI_PENDING_MS 100 /* until that has ended, if it ever does */
 
 /* pci_kept.c, only in images with PASSTHROUGH. */
-/* Keeps what firmware has set in the function, which nobody has had yet; what none shall have is off from here on. */
+/*
+ * Keeps what firmware has set in the function, which nobody has had yet; what none shall have is
+ * off from here on.
+ */
 void pci_keep(struct pci_function *f);
-/* Sets that again, after a reset or where there is none, and forgets the errors that it has noted. */
+/*
+ * Sets that again, after a reset or where there is none, and forgets the errors that it has noted.
+ */
 void pci_restore(const struct pci_function *f);
 
 /* For those who read its capabilities; valid as long as the function is. */
@@ -48,26 +56,32 @@ u16 pci_find_cap(const struct pci_function *f, u16 id);
 /* The same of an extended one. */
 u16 pci_find_extended_cap(const struct pci_function *f, u16 id);
 
-/* pci_acs.c: what the function sends to others goes by the IOMMU, as far as its ACS can do that. Again after a reset. */
+/*
+ * pci_acs.c: what the function sends to others goes by the IOMMU, as far as its ACS can do that.
+ * Again after a reset.
+ */
 void pci_isolate(const struct pci_function *f);
 /* it has been called: from then on a group goes by what ACS does, before by what it can */
 extern bool pci_isolating;
 
 /*
- * Clears and sets bits of a 16-bit register, which is written only if that changes it. False: nobody answers, and nothing is
- * written: no such register is all ones, and what has just come back must not be told that it is.
+ * Clears and sets bits of a 16-bit register, which is written only if that changes it. False:
+ * nobody answers, and nothing is written: no such register is all ones, and what has just come back
+ * must not be told that it is.
  */
 bool pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set);
 
 /*
- * pci_usb.c: takes a USB controller from the firmware's SMM, at boot, before it is made quiet. Waits up to a second for firmware
- * that does not let go of it, and says so.
+ * pci_usb.c: takes a USB controller from the firmware's SMM, at boot, before it is made quiet.
+ * Waits up to a second for firmware that does not let go of it, and says so.
  */
 void pci_take_usb(const struct pci_function *f);
 
 void pci_delay_ms(unsigned ms);
 
-/* pci_acs_quirks.c: a function without ACS that sends to none of its device; type: enum pcie_type. */
+/*
+ * pci_acs_quirks.c: a function without ACS that sends to none of its device; type: enum pcie_type.
+ */
 bool pci_sends_to_no_other(const struct pci_id *id, unsigned type);
 
 /* pci_reset_quirks.c: what is known of a device's resets beside what it says itself. */
@@ -92,7 +106,10 @@ extern unsigned pci_nr_functions;
 /* What the guest of function `index` reads where its configuration space says `value`. */
 u32 pci_vf_read(unsigned index, u16 offset, unsigned size, u32 value);
 
-/* pci_vf_place.c: gives addresses to those of the VFs' BARs to which firmware gave none. NULL, or why it cannot, in words. */
+/*
+ * pci_vf_place.c: gives addresses to those of the VFs' BARs to which firmware gave none. NULL, or
+ * why it cannot, in words.
+ */
 struct sriov;
 const char *pci_vf_place(const struct pci_function *pf, struct sriov *s, unsigned count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h; which is alone; and what is above one: pci_path.h. PCI
- * Express Base 5.0, 6.12.1.
+ * Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h; which is alone; and what
+ * is above one: pci_path.h. PCI Express Base 5.0, 6.12.1.
  */
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_path.h"
@@ -14,12 +14,18 @@ static unsigned device_type(const struct pci_function *f)
 		   : PCIE_TO_PCI;
 }
 
-/* What is needed of a port is all of it; of a function that is none, what it has: without redirection it sends to no other. */
+/*
+ * What is needed of a port is all of it; of a function that is none, what it has: without
+ * redirection it sends to no other.
+ */
 static bool isolates(const struct pci_function *f)
 {
 	u16 acs = pci_find_extended_cap(f, PCI_EXT_CAP_ACS), need = PCI_ACS_ISOLATION, can;
 
-	/* VFs without it do not send to others of their device (PCI Express 6.12.1.2): else they would have to have it. */
+	/*
+	 * VFs without it do not send to others of their device (PCI Express 6.12.1.2): else they
+	 * would have to have it.
+	 */
 	if (!acs && IS_ENABLED(CONFIG_SRIOV) && pci_physical(f) != f)
 		return true;
 	if (!acs)
@@ -73,7 +79,10 @@ const struct pci_function *pci_own_port(const struct pci_function *f)
 	return port;
 }
 
-/* A switch's port to the root: it passes on what its downstream ports send there, and has ACS only beside other functions. */
+/*
+ * A switch's port to the root: it passes on what its downstream ports send there, and has ACS only
+ * beside other functions.
+ */
 static bool is_upstream(const struct pci_function *f)
 {
 	return device_type(f) == PCIE_UPSTREAM;
@@ -84,7 +93,10 @@ struct pci_address pci_group(const struct pci_function *f)
 	const struct pci_function *top = first_of_device(f);
 	bool apart = false; /* by the bridge just below */
 
-	/* All the way to the root: a port without ACS may send back what one below it has passed on to be looked at. */
+	/*
+	 * All the way to the root: a port without ACS may send back what one below it has passed on
+	 * to be looked at.
+	 */
 	for (f = pci_bridge_of(f); f; f = pci_bridge_of(f)) {
 		bool isolating = isolates(f);
 

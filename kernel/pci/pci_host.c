@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* PCI functions as VMs have them, by index: what they are, their configuration space, and device registers in memory. */
+/*
+ * PCI functions as VMs have them, by index: what they are, their configuration space, and device
+ * registers in memory.
+ */
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/paging.h"
@@ -61,8 +64,9 @@ bool host_pci_ecam(u64 *base, u8 *last_bus)
 }
 
 /*
- * What the kernel maps it never unmaps. BARs do not move, and who has one asks for its traps, of a few pages: what there is to be
- * remembered is the machine's own. It is found again in whichever VM the function is next.
+ * What the kernel maps it never unmaps. BARs do not move, and who has one asks for its traps, of a
+ * few pages: what there is to be remembered is the machine's own. It is found again in whichever VM
+ * the function is next.
  */
 static struct known {
 	struct known *next;

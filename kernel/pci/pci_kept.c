@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What firmware has set in a function for the way to it and for its errors. Whoever has it next begins with that, and not with what
- * the last one left there: a reset loses some of it, and does not touch the rest (PCI Express Base 5.0, 6.6.2, 7.4 "sticky").
+ * What firmware has set in a function for the way to it and for its errors. Whoever has it next
+ * begins with that, and not with what the last one left there: a reset loses some of it, and does
+ * not touch the rest (PCI Express Base 5.0, 6.6.2, 7.4 "sticky").
  */
 #include <margay/host.h>
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_path.h"
 
 /*
- * Accesses that pass by the CPUs' caches, which is on after a reset (7.5.3.4): memory may still have what the last VM wrote where
- * the zeros written since are in a cache. And words to the platform about errors, which firmware may have made an NMI: who has the
- * function could send them at will.
+ * Accesses that pass by the CPUs' caches, which is on after a reset (7.5.3.4): memory may still
+ * have what the last VM wrote where the zeros written since are in a cache. And words to the
+ * platform about errors, which firmware may have made an NMI: who has the function could send them
+ * at will.
  */
 #define OFF (PCI_EXP_NO_SNOOP | PCI_EXP_REPORTS)
 #define COMMAND_OFF (PCI_COMMAND_SERR | PCI_COMMAND_PARITY)
@@ -64,8 +66,8 @@ void pci_keep(struct pci_function *f)
 	unsigned takes = exp ? pci_path(f) : 0;
 
 	/*
-	 * Relaxed ordering is on after a reset. AtomicOps a Linux that sees no root port uses where they are on already; a function
-	 * that knows none has no such bit.
+	 * Relaxed ordering is on after a reset. AtomicOps a Linux that sees no root port uses where
+	 * they are on already; a function that knows none has no such bit.
 	 */
 	if (exp)
 		f->kept.control = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2) &

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See pci_masters.h. PCI Local Bus 3.0, 6.2.2; all buses are tried, as by pci_init() and for its reasons. */
+/*
+ * See pci_masters.h. PCI Local Bus 3.0, 6.2.2; all buses are tried, as by pci_init() and for its
+ * reasons.
+ */
 #include "kernel/pci/pci_masters.h"
 
 #include "kernel/log/printk.h"
@@ -21,7 +24,10 @@ static bool is_spared(u8 header_type, u32 class_code)
 	       class_code >> 16 == PCI_BASE_CLASS_DISPLAY || class_code >> 8 == PCI_CLASS_USB;
 }
 
-/* False: it was none. What it has sent before has come where it goes when the register is read again (3.2.5: reads push writes). */
+/*
+ * False: it was none. What it has sent before has come where it goes when the register is read
+ * again (3.2.5: reads push writes).
+ */
 static bool end_mastering(struct pci_address a)
 {
 	u32 command = pci_port_read(a, PCI_REG_COMMAND, 2);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the way from a function to memory takes, by its bridges: a guest sees none of them, and would have its function send what
- * one of them answers with an error, or slowly. AtomicOps: PCI Express Base 5.0, 6.15, 7.5.3.15, 7.5.3.16, and Linux'
- * pci_enable_atomic_ops_to_root(); relaxed ordering: 2.4.1, and Linux' drivers/pci/quirks.c (6.1.192).
+ * What the way from a function to memory takes, by its bridges: a guest sees none of them, and
+ * would have its function send what one of them answers with an error, or slowly. AtomicOps: PCI
+ * Express Base 5.0, 6.15, 7.5.3.15, 7.5.3.16, and Linux' pci_enable_atomic_ops_to_root(); relaxed
+ * ordering: 2.4.1, and Linux' drivers/pci/quirks.c (6.1.192).
  */
 #include "kernel/pci/pci_path.h"
 
@@ -29,8 +30,8 @@ static bool takes_atomics(const struct pci_hop *hop, unsigned count)
 }
 
 /*
- * Root ports of Haswell-EP and Broadwell-EP run out of credits by them: quirk_relaxedordering_disable(), which has these by
- * Intel's word.
+ * Root ports of Haswell-EP and Broadwell-EP run out of credits by them:
+ * quirk_relaxedordering_disable(), which has these by Intel's word.
  */
 static bool takes_relaxed(const struct pci_hop *hop, unsigned count)
 {

@@ -16,7 +16,10 @@ struct pci_hop {
 	u16 control2;
 };
 
-/* Pure: HOST_PCI_ATOMICS and HOST_PCI_RELAXED (<margay/host_pci.h>), by the bridges, the function's own first. */
+/*
+ * Pure: HOST_PCI_ATOMICS and HOST_PCI_RELAXED (<margay/host_pci.h>), by the bridges, the function's
+ * own first.
+ */
 unsigned pci_path_takes(const struct pci_hop *hop, unsigned count);
 /* pci_group.c: the same of a function of the machine. */
 unsigned pci_path(const struct pci_function *f);

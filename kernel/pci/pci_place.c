@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the functions' BARs lie: what pci_misplaced() in pci_core.h asks, and which ROMs have an address. Firmware that forgets a
- * BAR leaves it over anything, and a ROM often as it was sized: all ones, switched off (PCI Local Bus 3.0, 6.2.5.2).
+ * Where the functions' BARs lie: what pci_misplaced() in pci_core.h asks, and which ROMs have an
+ * address. Firmware that forgets a BAR leaves it over anything, and a ROM often as it was sized:
+ * all ones, switched off (PCI Local Bus 3.0, 6.2.5.2).
  */
 #include <margay/string.h>
 #include "kernel/pci/pci_core.h"
@@ -14,7 +15,10 @@ static bool meets(const struct pci_bar *b, u64 start, u64 size)
 	return b->base < start + size && start < b->base + b->size;
 }
 
-/* The window of a bridge in registers of which each holds the high bits of an address: from low's to high's. */
+/*
+ * The window of a bridge in registers of which each holds the high bits of an address: from low's
+ * to high's.
+ */
 static bool passes(u64 from, u64 to, u64 first, u64 last)
 {
 	return from <= first && last <= to;
@@ -59,8 +63,9 @@ bool pci_bridges_pass(const struct pci_function *f, bool io, u64 first, u64 last
 }
 
 /*
- * Why it is not the function's own: NULL: it is. Where nobody says which addresses its root bus has, the bridges above pass it
- * on, or firmware has switched it on, and so meant it. A ROM is often neither.
+ * Why it is not the function's own: NULL: it is. Where nobody says which addresses its root bus
+ * has, the bridges above pass it on, or firmware has switched it on, and so meant it. A ROM is
+ * often neither.
  */
 static const char *away(const struct pci_function *f, unsigned i)
 {
@@ -93,7 +98,10 @@ static const char *wrong(const struct pci_function *f, unsigned i)
 	return what ? what : away(f, i);
 }
 
-/* Another function's BAR, or another one of its own, which has an address. A ROM gives way to all others, and to ROMs. */
+/*
+ * Another function's BAR, or another one of its own, which has an address. A ROM gives way to all
+ * others, and to ROMs.
+ */
 static bool overlaps(const struct pci_function *f, unsigned i)
 {
 	unsigned others = i == PCI_ROM_BAR ? PCI_BARS : PCI_ROM_BAR;

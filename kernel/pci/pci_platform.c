@@ -9,10 +9,16 @@
 #include "kernel/log/printk.h"
 #include "kernel/pci/pci_route.h"
 
-/* I/O APICs, HPET, TPM, IOMMUs, local APICs and MSI: no PCI function's, by the habit of all chipsets. */
+/*
+ * I/O APICs, HPET, TPM, IOMMUs, local APICs and MSI: no PCI function's, by the habit of all
+ * chipsets.
+ */
 #define CHIPSET_START 0xfec00000u
 #define CHIPSET_END 0xfef00000u
-/* Chipsets decode the firmware's flash there, as much as there can be of it: the CPU's first instruction is at its end. */
+/*
+ * Chipsets decode the firmware's flash there, as much as there can be of it: the CPU's first
+ * instruction is at its end.
+ */
 #define FLASH_START 0xff000000u
 #define FLASH_END GIB(4)
 /* The ports below are the board's (ISA). */
@@ -50,9 +56,12 @@ static bool meets(u64 base, u64 size, u64 start, u64 length)
 	return base < start + length && start < base + size;
 }
 
-/* ---- the list ------------------------------------------------------------------------------------- */
+/* ---- the list --------------------------------------------------------------------------- */
 
-/* A table that has registers in memory lies: that costs no VM its memory, and no BAR may lie there anyway. */
+/*
+ * A table that has registers in memory lies: that costs no VM its memory, and no BAR may lie there
+ * anyway.
+ */
 static void add(enum kind kind, bool io, u64 start, u64 size)
 {
 	if (!io && bootinfo_is_usable(memory, start, start + size))
@@ -135,7 +144,7 @@ void pci_platform_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
 	add_iommus(acpi.dmar, acpi.ivrs);
 }
 
-/* ---- who asks ------------------------------------------------------------------------------------- */
+/* ---- who asks --------------------------------------------------------------------------- */
 
 static const char *listed(bool io, u64 base, u64 size)
 {
@@ -146,8 +155,8 @@ static const char *listed(bool io, u64 base, u64 size)
 }
 
 /*
- * The firmware's map, and the hypervisor's image in it, whose rest is in what is usable. What is just reserved may be the window
- * in which the BARs are, but only where the tables say so.
+ * The firmware's map, and the hypervisor's image in it, whose rest is in what is usable. What is
+ * just reserved may be the window in which the BARs are, but only where the tables say so.
  */
 static const char *in_map(u64 base, u64 size)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one list of what is the platform's, and in no guest's map, whatever a register, a table of the firmware's or a VM file
- * says. The monitor asks it where it maps and opens (host_may_map(), host_may_open() in <margay/host_pci.h>), the kernel where it
- * judges BARs and gives functions memory of the firmware's. Nothing in it changes once the functions are known, but for what the
+ * The one list of what is the platform's, and in no guest's map, whatever a register, a table of
+ * the firmware's or a VM file says. The monitor asks it where it maps and opens (host_may_map(),
+ * host_may_open() in <margay/host_pci.h>), the kernel where it judges BARs and gives functions
+ * memory of the firmware's. Nothing in it changes once the functions are known, but for what the
  * windows of root buses say of reserved memory.
  */
 #ifndef KERNEL_PCI_PLATFORM_H

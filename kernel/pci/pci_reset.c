@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking a function back from a VM: the strongest reset that hurts no other function, FLR (PCI Express 6.6.2, Advanced
- * Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1), else of the bus on which it is alone (PCI Express 6.6.1, 7.5.1.3.13).
- * PCI Local Bus 3.0, 6.2; PCI Express Base 5.0, 7.5. In steps, none of which waits: some devices take a minute.
+ * Taking a function back from a VM: the strongest reset that hurts no other function, FLR (PCI
+ * Express 6.6.2, Advanced Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1), else of the bus
+ * on which it is alone (PCI Express 6.6.1, 7.5.1.3.13). PCI Local Bus 3.0, 6.2; PCI Express Base
+ * 5.0, 7.5. In steps, none of which waits: some devices take a minute.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -15,14 +16,17 @@
 #define LINK_MS 1000      /* until it is there again, if nothing says so */
 #define BUS_READY_MS 100
 #define ASPM 3u           /* of Link Control: L0s, L1 */
-/* No standard says how long a device may take in the end: a minute is what some need that start firmware of their own. */
+/*
+ * No standard says how long a device may take in the end: a minute is what some need that start
+ * firmware of their own.
+ */
 #define READY_S 60
 #define TELL_S 10
 
 /* What is waited for. */
 enum { AWAY, PENDING, D3, BUS, LINK, READY, ENDING };
 
-/* ---- time ------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------- */
 
 static int later(struct host_pci_reset *r, unsigned ms)
 {
@@ -60,13 +64,19 @@ static int keep_patience(struct host_pci_reset *r, const struct pci_function *f)
 	return seconds >= READY_S ? -EIO : later(r, 1);
 }
 
-/* What it is asked meanwhile is worth nothing: in the middle of a step it may go, and after any it may have gone. */
+/*
+ * What it is asked meanwhile is worth nothing: in the middle of a step it may go, and after any it
+ * may have gone.
+ */
 static bool answers(const struct pci_function *f)
 {
 	return pci_read(f->address, PCI_REG_COMMAND, 4) != ~0u;
 }
 
-/* It has gone, and what has been done to it since that step perhaps, too: from there on again, but for the patience. */
+/*
+ * It has gone, and what has been done to it since that step perhaps, too: from there on again, but
+ * for the patience.
+ */
 static int go_back(struct host_pci_reset *r, const struct pci_function *f, u8 step)
 {
 	r->step = step;
@@ -74,7 +84,7 @@ static int go_back(struct host_pci_reset *r, const struct pci_function *f, u8 st
 	return keep_patience(r, f);
 }
 
-/* ---- the steps --------------------------------------------------------------------------------- */
+/* ---- the steps -------------------------------------------------------------------------- */
 
 static void put_header(const struct host_pci_reset *r, const struct pci_function *f)
 {
@@ -82,7 +92,10 @@ static void put_header(const struct host_pci_reset *r, const struct pci_function
 		pci_write(f->address, at, 4, r->header[at / 4]);
 }
 
-/* Addresses as firmware gave them: the device may have lost them before, by a reset that its guest knows and we do not. */
+/*
+ * Addresses as firmware gave them: the device may have lost them before, by a reset that its guest
+ * knows and we do not.
+ */
 static void put_bars(const struct pci_function *f, u32 header[16])
 {
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
@@ -96,7 +109,10 @@ static void put_bars(const struct pci_function *f, u32 header[16])
 		(header[PCI_REG_ROM / 4] & PCI_ROM_FLAGS) | (u32)f->bar[PCI_ROM_BAR].base;
 }
 
-/* One that is away at first, as its guest has had it start anew by a register of its own, has nothing that could be kept. */
+/*
+ * One that is away at first, as its guest has had it start anew by a register of its own, has
+ * nothing that could be kept.
+ */
 static int quieten(struct host_pci_reset *r, const struct pci_function *f)
 {
 	u16 exp;
@@ -125,8 +141,8 @@ static int quieten(struct host_pci_reset *r, const struct pci_function *f)
 }
 
 /*
- * The port keeps its registers, but that it takes latencies (LTR), which goes with its link (PCI Express 7.5.3.16): the function
- * must not send any before.
+ * The port keeps its registers, but that it takes latencies (LTR), which goes with its link (PCI
+ * Express 7.5.3.16): the function must not send any before.
  */
 static void restore_port(const struct host_pci_reset *r, const struct pci_function *f)
 {
@@ -152,7 +168,10 @@ static int start_bus_reset(struct host_pci_reset *r, const struct pci_function *
 	return go(r, BUS, BUS_RESET_MS);
 }
 
-/* What it still has to send it may send: it wedges otherwise. Its last VM still has the memory; no message comes of it. */
+/*
+ * What it still has to send it may send: it wedges otherwise. Its last VM still has the memory; no
+ * message comes of it.
+ */
 static void let_drain(const struct pci_function *f)
 {
 	u16 msix = pci_find_cap(f, PCI_CAP_MSIX);
@@ -240,8 +259,8 @@ static int wait_link(struct host_pci_reset *r, const struct pci_function *f)
 }
 
 /*
- * It may ask for more time (PCI Express 2.3.1, Configuration Request Retry), for which it reads as another and writes would be
- * lost.
+ * It may ask for more time (PCI Express 2.3.1, Configuration Request Retry), for which it reads as
+ * another and writes would be lost.
  */
 static int wait_ready(struct host_pci_reset *r, const struct pci_function *f)
 {
@@ -250,7 +269,10 @@ static int wait_ready(struct host_pci_reset *r, const struct pci_function *f)
 	if (pci_read(f->address, PCI_REG_ID, 4) != r->header[0] || pci_vf_silent(f))
 		return keep_patience(r, f);
 	exp = pci_find_cap(f, PCI_CAP_EXP);
-	/* The link does not save power any more: the times for that are lost, which its other end has still. */
+	/*
+	 * The link does not save power any more: the times for that are lost, which its other end
+	 * has still.
+	 */
 	if (exp)
 		pci_write(f->address, exp + PCI_EXP_LINK_CONTROL, 2,
 			  r->by_bus ? r->link & ~ASPM : r->link);
@@ -279,7 +301,7 @@ static int wait_end(struct host_pci_reset *r, const struct pci_function *f)
 	return 0;
 }
 
-/* ---- for the monitor ---------------------------------------------------------------------------- */
+/* ---- for the monitor -------------------------------------------------------------------- */
 
 /* A virtual function that is off: nothing is there to be reset, or to do anything. */
 static bool is_absent(unsigned index)

@@ -20,7 +20,10 @@ static struct aml_span body[MAX_TABLES];
 static struct aml_tables tables = { body, 0 };
 static struct aml_pci_root roots[MAX_ROOTS];
 static unsigned nr_roots;
-/* By function: what host_intx_route() answers. Boot asks firmware's tables, for on large machines that takes long. */
+/*
+ * By function: what host_intx_route() answers. Boot asks firmware's tables, for on large machines
+ * that takes long.
+ */
 static struct {
 	int err;
 	struct aml_pci_route at;
@@ -95,8 +98,8 @@ bool pci_in_any_window(u64 base, u64 size)
 }
 
 /*
- * The name of the bus behind bridge[from], with which `count` of them hang from the root; from == count: the root's own. 0,
- * -ENODEV: it has none, or -ENOENT: unknown.
+ * The name of the bus behind bridge[from], with which `count` of them hang from the root; from ==
+ * count: the root's own. 0, -ENODEV: it has none, or -ENOENT: unknown.
  */
 static int name_of(const struct aml_pci_root *root, const struct pci_function *const *bridge,
 		   unsigned count, unsigned from, struct aml_name *out)
@@ -175,7 +178,10 @@ static void describe(const struct aml_pci_root *root)
 			     root->window[i].last);
 }
 
-/* All that the firmware's tables say, and nothing else; returns how many roots there are beyond MAX_ROOTS. */
+/*
+ * All that the firmware's tables say, and nothing else; returns how many roots there are beyond
+ * MAX_ROOTS.
+ */
 static unsigned read_tables(void)
 {
 	const struct pci_function *f;

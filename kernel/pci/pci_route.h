@@ -12,12 +12,16 @@
 
 struct host_module;
 
-/* Finds the roots, and each function's route for host_intx_route() (<margay/host_pci.h>). After ACPI, NUMA and the functions. */
+/*
+ * Finds the roots, and each function's route for host_intx_route() (<margay/host_pci.h>). After
+ * ACPI, NUMA and the functions.
+ */
 void pci_route_init(void);
 
 /*
- * Takes what the first boot module `facts:NAME` says that is of this machine, where the tables do not say it; a line for each
- * module. They are module(0), module(1) and so on, as host_module(). After the boot modules, before the first VM.
+ * Takes what the first boot module `facts:NAME` says that is of this machine, where the tables do
+ * not say it; a line for each module. They are module(0), module(1) and so on, as host_module().
+ * After the boot modules, before the first VM.
  */
 void pci_route_facts(const struct host_module *(*module)(unsigned i));
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * USB controllers are taken from the firmware, which has its keyboard there by SMIs, in the ways that their standards know:
- * xHCI 1.2, 7.1; EHCI 1.0, 2.1.7 and 5.1; OHCI 1.0a, 5.1.1.3.3; UHCI as the Intel 82371AB, 7.1.4, has it. One that just lost
- * its bus mastering would leave SMM waiting for it, or switching it on again.
+ * USB controllers are taken from the firmware, which has its keyboard there by SMIs, in the ways
+ * that their standards know: xHCI 1.2, 7.1; EHCI 1.0, 2.1.7 and 5.1; OHCI 1.0a, 5.1.1.3.3; UHCI as
+ * the Intel 82371AB, 7.1.4, has it. One that just lost its bus mastering would leave SMM waiting
+ * for it, or switching it on again.
  */
 #include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
@@ -26,7 +27,10 @@ enum { UHCI_LEGACY = 0xc0, UHCI_NO_SMIS = 0xaf00 };
 enum { OHCI_CONTROL = 4, OHCI_COMMAND = 8, OHCI_ENABLE = 0x10, OHCI_DISABLE = 0x14 };
 enum { OHCI_TO_SMI = BIT(8), OHCI_CHANGE_OWNER = BIT(3) };
 #define OHCI_OWNER_CHANGED BIT(30)
-/* The legacy capability of both: EHCI's is in configuration space. Behind it what makes an SMI, events in the upper bits. */
+/*
+ * The legacy capability of both: EHCI's is in configuration space. Behind it what makes an SMI,
+ * events in the upper bits.
+ */
 enum { LEGACY = 1, LEGACY_FIRMWARE = BIT(16), LEGACY_OS = BIT(24), LEGACY_SMIS = 4 };
 #define SMI_EVENTS 0xe0000000u
 #define XHCI_RESERVED 0x000e1feeu

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Virtual functions (VFs) of the machine's PCI functions: room for their registers, and switching them on and off by the physical
- * function's (PF's) capability (PCI Express Base 5.0, 9.3.3).
+ * Virtual functions (VFs) of the machine's PCI functions: room for their registers, and switching
+ * them on and off by the physical function's (PF's) capability (PCI Express Base 5.0, 9.3.3).
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -14,7 +14,10 @@
 #define ON_MS 100     /* until a VF may be asked for anything (9.3.3.3.1) */
 #define READY_MS 1000 /* and until it answers, if it says that it needs more time (2.3.1) */
 #define OFF_MS 1000   /* from off to on (9.3.3.3.1) */
-/* Alternative Routing-ID Interpretation (6.13): its capability, of a port (7.5.3.15, 7.5.3.16), in the PF's control (9.3.3.3.4). */
+/*
+ * Alternative Routing-ID Interpretation (6.13): its capability, of a port (7.5.3.15, 7.5.3.16), in
+ * the PF's control (9.3.3.3.4).
+ */
 #define EXT_CAP_ARI 0x0e
 #define EXP_DEVICE2 0x24
 #define SRIOV_ARI BIT(4)
@@ -61,7 +64,7 @@ const struct pci_function *pci_physical(const struct pci_function *f)
 	return f;
 }
 
-/* ---- the PF's capability ---------------------------------------------------------------------------- */
+/* ---- the PF's capability ---------------------------------------------------------------- */
 
 static void write_config(void *ctx, u16 offset, u32 value)
 {
@@ -75,7 +78,10 @@ static u16 reg(const struct card *c, unsigned offset)
 	return (u16)(c->sriov.at + offset);
 }
 
-/* That the port above passes on all numbers is said to a device's lowest PF for all; in others the bit is read-only (9.3.3.3.5). */
+/*
+ * That the port above passes on all numbers is said to a device's lowest PF for all; in others the
+ * bit is read-only (9.3.3.3.5).
+ */
 static void say_ari(const struct card *c)
 {
 	const struct pci_function *low = c->pf, *f;
@@ -134,8 +140,8 @@ static void add(struct card *c, unsigned count)
 }
 
 /*
- * A port has one device below it, whose functions above 7 are reached by ARI only. The port's PCI Express capability; 0: it is not
- * below such a port. *ari: port and card can do that.
+ * A port has one device below it, whose functions above 7 are reached by ARI only. The port's PCI
+ * Express capability; 0: it is not below such a port. *ari: port and card can do that.
  */
 static u16 find_port(const struct pci_function *f, bool *ari)
 {
@@ -152,8 +158,8 @@ static u16 find_port(const struct pci_function *f, bool *ari)
 }
 
 /*
- * Why the last of so many VFs is not reached; port: they are below one, all of whose buses are its one device's (9.2.1.2); few: it
- * passes on functions 0 to 7 alone. NULL: it is.
+ * Why the last of so many VFs is not reached; port: they are below one, all of whose buses are its
+ * one device's (9.2.1.2); few: it passes on functions 0 to 7 alone. NULL: it is.
  */
 static const char *beyond(const struct sriov *s, const struct pci_function *f, unsigned count,
 			  bool port, bool few)
@@ -314,7 +320,10 @@ static int switch_on(struct card *c, unsigned count)
 	return -EBUSY;
 }
 
-/* It may ask for more time, for which it reads as ones (2.3.1, Configuration Request Retry); it is quiet, or does not get so. */
+/*
+ * It may ask for more time, for which it reads as ones (2.3.1, Configuration Request Retry); it is
+ * quiet, or does not get so.
+ */
 static bool has_come(const struct pci_function *vf)
 {
 	return pci_read(vf->address, PCI_REG_COMMAND, 4) != ~0u && pci_still(vf) &&

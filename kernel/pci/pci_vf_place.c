@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where the registers of virtual functions are: where firmware has put them, or what is free beside others'. See pci_function.h. */
+/*
+ * Where the registers of virtual functions are: where firmware has put them, or what is free beside
+ * others'. See pci_function.h.
+ */
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
 #include "kernel/pci/sriov.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a VM's function sends, memory requests and messages of interrupts, passes a bridge only while that is a bus master
- * (PCI-to-PCI Bridge 1.2, 3.2.5.3; PCI Express Base 5.0, 7.5.1.1.3), which firmware need not have made it.
+ * What a VM's function sends, memory requests and messages of interrupts, passes a bridge only
+ * while that is a bus master (PCI-to-PCI Bridge 1.2, 3.2.5.3; PCI Express Base 5.0, 7.5.1.1.3),
+ * which firmware need not have made it.
  */
 #include <margay/host.h>
 #include "kernel/log/printk.h"

@@ -45,7 +45,10 @@ static const char *walk(const struct pcicap_reader *r, bool extended, cap_fn fn,
 			return extended ? "the extended capability list loops"
 					: "the capability list loops";
 		head = r->read32(r->ctx, at);
-		/* No extended capabilities: all zeros, or no extended space at all (PCI Express 7.6.1). */
+		/*
+		 * No extended capabilities: all zeros, or no extended space at all (PCI Express
+		 * 7.6.1).
+		 */
 		if (at == PCI_STANDARD_END && (head == 0 || head == 0xffffffff))
 			return NULL;
 		if (head == 0xffffffff)

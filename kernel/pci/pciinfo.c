@@ -9,7 +9,10 @@ static u32 get(const struct pcicap_reader *r, u16 offset)
 	return r->read32(r->ctx, offset);
 }
 
-/* What of a BAR's register stays when ones are written: its size is the lowest bit of the address part. */
+/*
+ * What of a BAR's register stays when ones are written: its size is the lowest bit of the address
+ * part.
+ */
 static u32 mask_of(const struct pcicap_reader *r, write_fn write32, u16 at, u32 ones)
 {
 	u32 old = get(r, at), mask;

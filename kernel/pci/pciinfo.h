@@ -21,14 +21,17 @@ void pciinfo_bars(const struct pcicap_reader *reader,
 		  struct pci_bar bar[PCI_BARS]);
 
 /*
- * One BAR, whose register is at `at`, the last of its header or not; without write() not its size. How many registers it takes: 2
- * of 64 bits. *bar: zeroed.
+ * One BAR, whose register is at `at`, the last of its header or not; without write() not its size.
+ * How many registers it takes: 2 of 64 bits. *bar: zeroed.
  */
 unsigned pciinfo_bar(const struct pcicap_reader *reader,
 		     void (*write)(void *ctx, u16 offset, u32 value), u16 at, bool last,
 		     struct pci_bar *bar);
 
-/* Fills everything of *out but address, IDs, class, header type, buses and BARs, which the caller has set. */
+/*
+ * Fills everything of *out but address, IDs, class, header type, buses and BARs, which the caller
+ * has set.
+ */
 void pciinfo_read(const struct pcicap_reader *reader, struct pci_info *out);
 
 #endif

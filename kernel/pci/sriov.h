@@ -22,8 +22,9 @@ struct sriov {
 };
 
 /*
- * Reads the capability at `at`. With write(), for which no VF may be on, it asks for the sizes of the BARs, and what was in their
- * registers is there again afterwards. NULL, or why its VFs cannot be used, in words.
+ * Reads the capability at `at`. With write(), for which no VF may be on, it asks for the sizes of
+ * the BARs, and what was in their registers is there again afterwards. NULL, or why its VFs cannot
+ * be used, in words.
  */
 const char *sriov_read(const struct pcicap_reader *reader,
 		       void (*write)(void *ctx, u16 offset, u32 value), u16 at, struct sriov *out);
@@ -33,8 +34,8 @@ bool sriov_address(const struct sriov *s, const struct pci_address *pf, unsigned
 		   struct pci_address *out);
 
 /*
- * Why the PF cannot have VFs 0 to count - 1, in words; last_bus: the highest that leads to it, the subordinate one of the bridge
- * above. NULL: it can.
+ * Why the PF cannot have VFs 0 to count - 1, in words; last_bus: the highest that leads to it, the
+ * subordinate one of the bridge above. NULL: it can.
  */
 const char *sriov_unfit(const struct sriov *s, const struct pci_address *pf, unsigned count,
 			u8 last_bus);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Timers of CPUs whose local APIC is a guest's: a comparator of the HPET, led as NMI to the boot CPU through an I/O APIC, which
- * kicks those that are due. While none is armed there the comparator is off.
+ * Timers of CPUs whose local APIC is a guest's: a comparator of the HPET, led as NMI to the boot
+ * CPU through an I/O APIC, which kicks those that are due. While none is armed there the comparator
+ * is off.
  */
 #include <margay/host.h>
 #include <margay/spinlock.h>
@@ -32,7 +33,10 @@ static void program(void)
 		if (alarm && (!first || alarm < first))
 			first = alarm;
 	}
-	/* One more, so that two clocks that disagree by little do not make two NMIs. A wait that is too long is one of several. */
+	/*
+	 * One more, so that two clocks that disagree by little do not make two NMIs. A wait that is
+	 * too long is one of several.
+	 */
 	ms = first > t ? (first - t) / host_tsc_khz() + 1 : 0;
 	if (first)
 		hpet_alarm_arm((u32)MIN(ms * (FS_PER_MS / hpet_period_fs()), 0x7fffffffull));
@@ -54,7 +58,10 @@ bool alarm_look(void)
 		*alarm = 0;
 		host_cpu_kick(i);
 	}
-	/* Not while an input is looked for: an NMI of the last shot, seen late, would stop the next one. */
+	/*
+	 * Not while an input is looked for: an NMI of the last shot, seen late, would stop the next
+	 * one.
+	 */
 	if (asked && works)
 		program();
 	spin_unlock(&lock);

@@ -81,7 +81,10 @@ int clock_init(void)
 
 static bool measure_fine(u64 enumerated, struct tsc_rate *fine)
 {
-	/* CPUID's rate is exact: what was measured by now suffices to doubt it, but not to do without it. */
+	/*
+	 * CPUID's rate is exact: what was measured by now suffices to doubt it, but not to do
+	 * without it.
+	 */
 	if (enumerated && tsc_measure(&ref, &start, tsc_hz, FINE_PPB, CHECK_MS, fine) &&
 	    tsc_choose_hz(enumerated, fine) == enumerated)
 		return true;
@@ -136,7 +139,10 @@ u64 host_tsc_khz(void)
 
 bool host_tsc_stable(void)
 {
-	/* QEMU's TCG cannot show the bit, but its TSC is the build host's clock or -icount's: constant, and one for all CPUs. */
+	/*
+	 * QEMU's TCG cannot show the bit, but its TSC is the build host's clock or -icount's:
+	 * constant, and one for all CPUs.
+	 */
 	return !tsc_differs && (cpu_features.invariant_tsc || cpu_features.tcg);
 }
 

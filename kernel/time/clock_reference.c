@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Only in images with DEBUG_CLOCK: the reference clock's own time, which nothing of the TSC goes into. */
+/*
+ * Only in images with DEBUG_CLOCK: the reference clock's own time, which nothing of the TSC goes
+ * into.
+ */
 #include <margay/host.h>
 #include "drivers/hpet.h"
 

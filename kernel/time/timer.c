@@ -94,7 +94,10 @@ void timer_run_due(void)
 	program(cpu);
 }
 
-/* The interrupt has used the programmed deadline up; early ones, of a counter that is too narrow, are armed again. */
+/*
+ * The interrupt has used the programmed deadline up; early ones, of a counter that is too narrow,
+ * are armed again.
+ */
 static void timer_interrupt(void *)
 {
 	this_cpu()->timer_programmed = 0;

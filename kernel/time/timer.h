@@ -15,9 +15,14 @@ void timer_init(void);
 /* Runs what is due on the calling CPU and programs the next interrupt. Interrupts off. */
 void timer_run_due(void);
 
-/* ---- alarm.c, in images with DIRECT_INTERRUPTS: timers of CPUs whose local APIC is a guest's -- */
+/*
+ * ---- alarm.c, in images with DIRECT_INTERRUPTS: timers of CPUs whose local APIC is a guest's --
+ */
 
-/* When the calling CPU shall be kicked, by its TSC, instead of what was said before; 0: not. Nothing where there is no alarm. */
+/*
+ * When the calling CPU shall be kicked, by its TSC, instead of what was said before; 0: not.
+ * Nothing where there is no alarm.
+ */
 void alarm_set(u64 deadline);
 /* After an NMI on the boot CPU: kicks those that are due. Did the HPET ask? */
 bool alarm_look(void);

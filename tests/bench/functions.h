@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Functions by their addresses, of files as nm(1) and Linux' /proc/kallsyms write them, for qemu_count.c. */
+/*
+ * Functions by their addresses, of files as nm(1) and Linux' /proc/kallsyms write them, for
+ * qemu_count.c.
+ */
 #ifndef BENCH_FUNCTIONS_H
 #define BENCH_FUNCTIONS_H
 

@@ -4,29 +4,29 @@
  * whatever runs: all of them, those of one address range (the hypervisor's
  * image) and of a guest's kernel by function, and VMRUNs, at every marker that the code executes.
  *
- *   -plugin qemu_count.so,out=FILE[,lo=ADDR,hi=ADDR][,symbols=FILE][,guest-symbols=FILE][,at=ADDR]...
- *           [,interrupt=ADDR]...[,messages=1][,device=ADDR][,stats=ADDR:VCPUS:STATS:NEXT:N:INJECTED[,reasons=NAME:...]]
- *           [,cpus=N[,events=1|,by-function=1]] [,from=N]
+ *   -plugin
+ *   qemu_count.so,out=FILE[,lo=ADDR,hi=ADDR][,symbols=FILE][,guest-symbols=FILE][,at=ADDR]...
+ *           [,interrupt=ADDR]...[,messages=1][,device=ADDR][,stats=ADDR:VCPUS:STATS:NEXT:N:INJECTED
+ *           [,reasons=NAME:...]][,cpus=N[,events=1|,by-function=1]] [,from=N]
  *
- * A marker is the 7-byte NOP with the displacement 0x59474dNN, "MGY" and its
- * number, which means nothing to any CPU (marker.h). `at` makes a marker of an
- * address. `symbols` is what nm(1) prints, and `guest-symbols` what a Linux without
- * KASLR has in /proc/kallsyms. `interrupt` is where a kernel is
- * entered for interrupts, which are counted so. `messages` counts
- * WRMSRs of the x2APIC's ICR outside of the image, with which a guest sends messages, and its RDMSRs of machine-check registers.
- * `device` is such an entry, too: from it to the next WRMSR of the x2APIC's EOI all
- * instructions are counted, as are those ends; functions are counted from it to there alone.
- * Each VMRUN is followed by the
- * guest's instructions, up to the one behind it. `stats` is where Margay's own
- * counters lie (systems.py: telemetry_place()): they are read out of memory at
- * each VMRUN, so that they are of the moment to which VMRUNs are counted, of
- * all vCPUs where there are as many as CPUs, each reason of an exit by its name. With `cpus`, for a machine of several
- * CPUs, it counts each one's instructions apart and none by function: slowly, by
- * a call for each, as QEMU 10.0's inline counters crash there. With `events`, too,
- * no instructions but VMRUNs and those that interrupts begin with; with `by-function`, each function's too, which takes a machine
- * whose CPUs run in turns (-icount). With `cpus`, `repeats` are what QEMU executes more often than a CPU does: a string instruction
- * with a REP prefix is there an instruction for each of its rounds, and in the other counters, too. `from`: before the marker of
- * that number nothing is counted, which takes no time then.
+ * A marker is the 7-byte NOP with the displacement 0x59474dNN, "MGY" and its number, which means
+ * nothing to any CPU (marker.h). `at` makes a marker of an address. `symbols` is what nm(1) prints,
+ * and `guest-symbols` what a Linux without KASLR has in /proc/kallsyms. `interrupt` is where a
+ * kernel is entered for interrupts, which are counted so. `messages` counts WRMSRs of the x2APIC's
+ * ICR outside of the image, with which a guest sends messages, and its RDMSRs of machine-check
+ * registers. `device` is such an entry, too: from it to the next WRMSR of the x2APIC's EOI all
+ * instructions are counted, as are those ends; functions are counted from it to there alone. Each
+ * VMRUN is followed by the guest's instructions, up to the one behind it. `stats` is where Margay's
+ * own counters lie (systems.py: telemetry_place()): they are read out of memory at each VMRUN, so
+ * that they are of the moment to which VMRUNs are counted, of all vCPUs where there are as many as
+ * CPUs, each reason of an exit by its name. With `cpus`, for a machine of several CPUs, it counts
+ * each one's instructions apart and none by function: slowly, by a call for each, as QEMU 10.0's
+ * inline counters crash there. With `events`, too, no instructions but VMRUNs and those that
+ * interrupts begin with; with `by-function`, each function's too, which takes a machine whose CPUs
+ * run in turns (-icount). With `cpus`, `repeats` are what QEMU executes more often than a CPU does:
+ * a string instruction with a REP prefix is there an instruction for each of its rounds, and in the
+ * other counters, too. `from`: before the marker of that number nothing is counted, which takes no
+ * time then.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -116,7 +116,10 @@ static struct {
 	uint64_t counted;
 } *in_device;
 static struct qemu_plugin_register *rcx;
-/* Where the counters lie: (*(*pointer + to_vcpus))[vCPU] + to_stats, nr of them, next to each other, and injected interrupts. */
+/*
+ * Where the counters lie: (*(*pointer + to_vcpus))[vCPU] + to_stats, nr of them, next to each
+ * other, and injected interrupts.
+ */
 static struct {
 	uint64_t pointer;
 	uint64_t to_vcpus;
@@ -326,8 +329,8 @@ static void device_interrupts(unsigned vcpu, void *data)
 }
 
 /*
- * The CPU that executes: what QEMU tells is who had the code translated, where CPUs run in turns (gen_cpu_index(),
- * accel/tcg/plugin-gen.c in QEMU 10).
+ * The CPU that executes: what QEMU tells is who had the code translated, where CPUs run in turns
+ * (gen_cpu_index(), accel/tcg/plugin-gen.c in QEMU 10).
  */
 static unsigned this_cpu(void)
 {

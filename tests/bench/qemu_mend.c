@@ -4,11 +4,13 @@
  *
  *   -plugin qemu_mend.so,entry=ADDR[,entry=ADDR]...
  *
- * VMRUN leaves the CPU's `exception_index` set when it injects an external interrupt as an event, as KVM does. If QEMU leaves the
- * guest for a reason of its own, the end of a time slice say, before the guest's next exit or exception, the interrupt comes a
- * second time, whether the guest takes interrupts or not: two Linux guests stood still in a sequence lock by that, each time, as
- * two CPUs have slices of half the length. `entry` is where a guest's kernel is entered for an interrupt: there `exception_index`
- * is set to what it is in QEMU's other ways to there. No instruction of the machine's is counted or changed by that.
+ * VMRUN leaves the CPU's `exception_index` set when it injects an external interrupt as an event,
+ * as KVM does. If QEMU leaves the guest for a reason of its own, the end of a time slice say,
+ * before the guest's next exit or exception, the interrupt comes a second time, whether the guest
+ * takes interrupts or not: two Linux guests stood still in a sequence lock by that, each time, as
+ * two CPUs have slices of half the length. `entry` is where a guest's kernel is entered for an
+ * interrupt: there `exception_index` is set to what it is in QEMU's other ways to there. No
+ * instruction of the machine's is counted or changed by that.
  */
 #include <stdlib.h>
 
@@ -17,7 +19,10 @@
 #define MAX_ENTRIES 64
 #define LOOK_AT 32 /* bytes of cpu_loop_exit_noexc() */
 
-/* Of QEMU, which exports them for its modules. The code of the latter begins by setting the member that is wanted. */
+/*
+ * Of QEMU, which exports them for its modules. The code of the latter begins by setting the member
+ * that is wanted.
+ */
 extern __thread char *current_cpu;
 extern void cpu_loop_exit_noexc(void *cpu);
 

@@ -146,7 +146,10 @@ static void accessed(unsigned vcpu, uint32_t info, uint64_t address, void *data)
 			tlb_walk(&walk, now, address);
 		}
 		if (!walk.made) {
-			/* VMRUN and the exit use the VMCB and the host's state by physical addresses. */
+			/*
+			 * VMRUN and the exit use the VMCB and the host's state by physical
+			 * addresses.
+			 */
 			not_mapped += address >= ram_size;
 			return;
 		}

@@ -4,7 +4,10 @@
 
 #include "tlb_model.h"
 
-/* What a tag is of: a page of one of three sizes, or, with a level, an entry of a table; and by which tables. */
+/*
+ * What a tag is of: a page of one of three sizes, or, with a level, an entry of a table; and by
+ * which tables.
+ */
 enum { OF_PAGE = 0, OF_GUEST_TABLE = 8, OF_NESTED_TABLE = 16, OF_NESTED_PAGE = 24 };
 
 #define ENTRY_PRESENT 1ull
@@ -151,7 +154,10 @@ void tlb_walk(struct tlb_walk *walk, const struct tlb_space *space, uint64_t add
 	}
 }
 
-/* Down to which level the walker knows the tables: its references begin below that. It knows all down to the leaf afterwards. */
+/*
+ * Down to which level the walker knows the tables: its references begin below that. It knows all
+ * down to the leaf afterwards.
+ */
 static unsigned known(struct tlb_model *m, unsigned of, uint64_t asid, uint64_t address,
 		      unsigned leaf, unsigned levels)
 {
@@ -170,7 +176,10 @@ static unsigned second_level_leaf(const struct tlb_model *m, unsigned leaf)
 	return m->force ? m->force - 1 : leaf;
 }
 
-/* One address of the guest's; with_caches: also by a walker with caches, which has not found it so far. */
+/*
+ * One address of the guest's; with_caches: also by a walker with caches, which has not found it so
+ * far.
+ */
 static void translate(struct tlb_model *m, const struct tlb_space *space, uint64_t address,
 		      unsigned leaf, bool with_caches)
 {

@@ -137,7 +137,10 @@ static void check_segments(const struct fake_vcpu *f)
 	}
 }
 
-/* Nothing that the guest could take now is left to chance: it is delivered, or a window is asked for. */
+/*
+ * Nothing that the guest could take now is left to chance: it is delivered, or a window is asked
+ * for.
+ */
 static void check_windows(struct vcpu *vcpu, const struct fake_vcpu *f)
 {
 	CHECK(vcpu->irq_window == f->irq_window);

@@ -27,14 +27,20 @@ struct fake_hvm {
 	bool cpu_on_fails;
 	unsigned cpus_on;
 	const struct stage2_format *format;
-	/* Guest mode: changes the guest's registers and memory as a guest can without an exit, then fills *exit. */
+	/*
+	 * Guest mode: changes the guest's registers and memory as a guest can without an exit, then
+	 * fills *exit.
+	 */
 	void (*guest)(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit);
 	struct vcpu *vcpu[64]; /* by CPU, from vcpu_load() to vcpu_destroy() */
 };
 
 extern struct fake_hvm fake_hvm;
 
-/* The guest loads CR3: false where PAE paging's directory pointers would raise #GP, and then nothing has changed. */
+/*
+ * The guest loads CR3: false where PAE paging's directory pointers would raise #GP, and then
+ * nothing has changed.
+ */
 bool fake_hvm_load_cr3(struct vcpu *vcpu, struct fake_vcpu *f, u64 cr3);
 /* In 64-bit mode? */
 bool fake_hvm_64bit(const struct fake_vcpu *f);

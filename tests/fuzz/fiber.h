@@ -78,7 +78,10 @@ static inline void fiber_make(struct fiber *f, u8 *stack, void (*entry)(void))
 	u64 *sp = (u64 *)(stack + FIBER_STACK);
 
 #ifdef FIBER_ASAN
-	/* A fiber that was given up left its frames' red zones here, and ASan takes unused stack for clean. */
+	/*
+	 * A fiber that was given up left its frames' red zones here, and ASan takes unused stack
+	 * for clean.
+	 */
 	__asan_unpoison_memory_region(stack, FIBER_STACK);
 #endif
 	*--sp = 0; /* entry() finds the stack as after a call */

@@ -14,7 +14,10 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
-/* An input is a life of a device; what it did meanwhile is counted by targets in which it does much. tools/fuzz reads it. */
+/*
+ * An input is a life of a device; what it did meanwhile is counted by targets in which it does
+ * much. tools/fuzz reads it.
+ */
 static unsigned long fuzz_actions;
 
 __attribute__((destructor)) static void fuzz_say_actions(void)
@@ -60,7 +63,10 @@ static inline u32 fuzz_u32(struct fuzz_in *in)
 	return (u32)fuzz_le(in, 4);
 }
 
-/* A 64-bit number in few bytes: near a power of two, small, near the top, or eight bytes as they are. */
+/*
+ * A 64-bit number in few bytes: near a power of two, small, near the top, or eight bytes as they
+ * are.
+ */
 static inline u64 fuzz_number(struct fuzz_in *in)
 {
 	u8 tag = fuzz_u8(in);

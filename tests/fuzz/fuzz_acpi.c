@@ -17,7 +17,8 @@
 
 #define ROOM 24576
 /*
- * Bytes in front of the table. The last one seals an input that repeats its tail without end: all bytes sum up to
+ * Bytes in front of the table. The last one seals an input that repeats its tail without end: all
+ * bytes sum up to
  * 0. A chance hit is rare, so that the fuzzer does not spend its time on large tables.
  */
 #define HEAD 5
@@ -131,7 +132,10 @@ static void slit(const u8 *t, size_t size)
 				     : s.distance[i * s.count + k] > 10);
 }
 
-/* Two root ports, a switch that is numbered right, one in a circle and one backwards, what is behind, and another segment. */
+/*
+ * Two root ports, a switch that is numbered right, one in a circle and one backwards, what is
+ * behind, and another segment.
+ */
 #define BRIDGE(bus, device, from, to) \
 	{ .address = { 0, bus, PCI_DEVFN(device, 0) }, \
 	  .header_type = PCI_HEADER_BRIDGE, \
@@ -152,7 +156,10 @@ const struct pci_function *pci_get(unsigned i)
 	return i < ARRAY_SIZE(functions) ? &functions[i] : NULL;
 }
 
-/* Answers are of a unit, named by nobody before it; those that take the rest come last, and never where one was lost. */
+/*
+ * Answers are of a unit, named by nobody before it; those that take the rest come last, and never
+ * where one was lost.
+ */
 static void ask(const struct dmar_info *d)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(functions); i++) {

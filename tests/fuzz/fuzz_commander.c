@@ -2,9 +2,10 @@
 /* UNIT: vmm/commander/?*.c vmm/config/?*.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/outcome.c vmm/follow_up.c vmm/slot_own.c lib/span.c tests/unit/fake_host.c */
 /* FUZZ: -max_len=600 -dict=tests/fuzz/config.dict vmm/commander/?*.c vmm/config/config_control.c */
 /*
- * A commander that sends anything: messages of its bytes, requests with a right head, and the transfers of images that they begin,
- * go on with, and leave. Checked: each is answered, the refused ones with a printable line; what VMs and images have together is
- * within the right; no two VMs have a name; and when all is ended, destroyed and removed, nothing is left.
+ * A commander that sends anything: messages of its bytes, requests with a right head, and the
+ * transfers of images that they begin, go on with, and leave. Checked: each is answered, the
+ * refused ones with a printable line; what VMs and images have together is within the right; no two
+ * VMs have a name; and when all is ended, destroyed and removed, nothing is left.
  */
 #include <stdlib.h>
 

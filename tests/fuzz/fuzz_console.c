@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/console/editor.c vmm/console/command.c lib/span.c */
 /* FUZZ: -max_len=512 */
-/* The monitor console's keyboard: bytes through the line editor; lines to the command parser, parts of them to completion. */
+/*
+ * The monitor console's keyboard: bytes through the line editor; lines to the command parser, parts
+ * of them to completion.
+ */
 #include "tests/fuzz/fuzz.h"
 #include "vmm/console/command.h"
 #include "vmm/console/editor.h"

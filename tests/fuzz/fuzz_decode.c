@@ -168,7 +168,10 @@ static void check_memory(const u8 *data, enum insn_mode mode, const struct insn 
 			o->mem.base != ZYDIS_REGISTER_EIP;
 	u64 mask = a->addrsize == 8 ? ~0ull : BIT(a->addrsize * 8) - 1;
 
-	/* No base, says the SDM (vol. 2, table 2-5), whatever REX.B; with 67 and REX.B Zydis 4.0 has R13D, and no displacement. */
+	/*
+	 * No base, says the SDM (vol. 2, table 2-5), whatever REX.B; with 67 and REX.B Zydis 4.0
+	 * has R13D, and no displacement.
+	 */
 	if (a->addrsize == 4 && z->raw.modrm.mod == 0 && z->raw.sib.base == 5 &&
 	    o->mem.base == ZYDIS_REGISTER_R13D && !a->has_base)
 		return;
@@ -203,7 +206,9 @@ static void check_operands(const u8 *data, enum insn_mode mode, const struct ins
 			seen_memory = true;
 			SAME("has a memory operand", a->mem, true);
 			check_memory(data, mode, a, z, o);
-			/* MOVSXD with a 16-bit destination reads 16 bits by the SDM, 32 by Zydis. */
+			/*
+			 * MOVSXD with a 16-bit destination reads 16 bits by the SDM, 32 by Zydis.
+			 */
 			if (a->op != INSN_LMSW && a->op != INSN_SMSW &&
 			    !(z->mnemonic == ZYDIS_MNEMONIC_MOVSXD && a->dstsize == 2))
 				SAME("operand size", a->opsize * 8, o->size);
@@ -266,7 +271,10 @@ static u8 expected_op(const ZydisDecodedInstruction *z, const ZydisDecodedOperan
 	return op;
 }
 
-/* Operations that we leave alone as INSN_OTHER: of registers only, or of segment and debug registers. */
+/*
+ * Operations that we leave alone as INSN_OTHER: of registers only, or of segment and debug
+ * registers.
+ */
 static bool not_emulated(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *ops)
 {
 	bool memory = false;
@@ -278,8 +286,9 @@ static bool not_emulated(const ZydisDecodedInstruction *z, const ZydisDecodedOpe
 }
 
 /*
- * Undefined encodings that the CPU has refused before the monitor sees them, as decode.h says: prefixes and
- * register numbers that instructions without a memory operand, and MOVNTI, do not have.
+ * Undefined encodings that the CPU has refused before the monitor sees them, as decode.h says:
+ * prefixes and register numbers that instructions without a memory operand, and MOVNTI, do not
+ * have.
  */
 static bool cpu_refuses(const struct insn *a)
 {

@@ -109,7 +109,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		u64 hpa = fuzz_number(&in), n = fuzz_number(&in);
 		int err;
 
-		/* Most extents are as the kernel gives them: whole 2 MiB or 4 KiB pages, below 52 bits. */
+		/*
+		 * Most extents are as the kernel gives them: whole 2 MiB or 4 KiB pages, below 52
+		 * bits.
+		 */
 		if (shape & 3) {
 			hpa = ALIGN_DOWN(hpa, shape & 1 ? PAGE_SIZE_2M : PAGE_SIZE) & (BIT(52) - 1);
 			n = ALIGN_DOWN(n, shape & 1 ? PAGE_SIZE_2M : PAGE_SIZE) & (BIT(46) - 1);

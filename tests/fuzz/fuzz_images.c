@@ -2,9 +2,9 @@
 /* UNIT: vmm/load/bzimage.c vmm/load/elf.c vmm/load/multiboot.c */
 /* FUZZ: -max_len=600 */
 /*
- * Fuzzes the kernel image readers: bzImage, ELF, multiboot. Byte 0 of the input chooses the reader and
- * how much of a good header is put in, byte 1 how many zeros follow. Checked:
- * what an accepted image names lies inside the file.
+ * Fuzzes the kernel image readers: bzImage, ELF, multiboot. Byte 0 of the input chooses the reader
+ * and how much of a good header is put in, byte 1 how many zeros follow. Checked: what an accepted
+ * image names lies inside the file.
  */
 #include "tests/fuzz/fuzz.h"
 #include "vmm/load/bzimage.h"

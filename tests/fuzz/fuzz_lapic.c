@@ -216,7 +216,10 @@ static void pass(u64 ticks)
 	fire_late();
 }
 
-/* The VM is paused for so long, as vmm/pause.c does it. Where its clock stands still no count has gone on. */
+/*
+ * The VM is paused for so long, as vmm/pause.c does it. Where its clock stands still no count has
+ * gone on.
+ */
 static void stand(u64 ticks)
 {
 	bool freeze = parts.vm.config->clock == VM_CLOCK_FREEZE;

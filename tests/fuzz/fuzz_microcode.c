@@ -2,9 +2,10 @@
 /* UNIT: arch/x86_64/cpu/microcode.c */
 /* FUZZ: -max_len=4096 */
 /*
- * Fuzzes the readers of the vendors' microcode with any bytes. Intel's checksums are made right first where the input's last
- * byte says so, as no fuzzer finds them. Checked beside memory safety: what is found lies in the file whole, is of this CPU, and
- * no other CPU gets it; a file that is refused, or cut short of an update, gives none.
+ * Fuzzes the readers of the vendors' microcode with any bytes. Intel's checksums are made right
+ * first where the input's last byte says so, as no fuzzer finds them. Checked beside memory safety:
+ * what is found lies in the file whole, is of this CPU, and no other CPU gets it; a file that is
+ * refused, or cut short of an update, gives none.
  */
 #include <margay/string.h>
 

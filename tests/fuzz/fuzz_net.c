@@ -2,10 +2,11 @@
 /* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c vmm/config/config*.c lib/span.c @tests/unit/fake_vm.sources -lcmocka */
 /* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio.c vmm/dev/virtio_net.c vmm/dev/virtio_net_copy.c vmm/net/net_switch.c vmm/net/net_frame.c */
 /*
- * Frames from a hostile driver, to one that keeps the rules and one that is hostile, too. Checked: who keeps the rules has in its
- * memory, outside of the buffers that it has offered, what was there before; each frame there is one that it can take: its
- * header is about bytes that it has, none larger than a frame but TCP's if it wants these, and no checksum left to do that it has
- * not asked for; work ends; and after all that frames of a driver that keeps the rules arrive.
+ * Frames from a hostile driver, to one that keeps the rules and one that is hostile, too. Checked:
+ * who keeps the rules has in its memory, outside of the buffers that it has offered, what was there
+ * before; each frame there is one that it can take: its header is about bytes that it has, none
+ * larger than a frame but TCP's if it wants these, and no checksum left to do that it has not asked
+ * for; work ends; and after all that frames of a driver that keeps the rules arrive.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/virtio_guest.h"

@@ -82,7 +82,10 @@ static void check_reads(const struct pci_config *c, u16 offset)
 	CHECK(whole == halves && whole == bytes);
 }
 
-/* Opens or closes it, by a bit of the value: what the guest reads stays, and what waits has it when the gate opens. */
+/*
+ * Opens or closes it, by a bit of the value: what the guest reads stays, and what waits has it when
+ * the gate opens.
+ */
 static void gate(struct pci_config *c, u32 value)
 {
 	bool closed = value & 2, shown = pci_config_read(c, 4, 2) & BUS_MASTER;

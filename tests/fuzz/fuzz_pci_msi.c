@@ -2,12 +2,13 @@
 /* UNIT: vmm/pci/pci_msi.c vmm/pci/pci_config.c vmm/pci/pci_rules.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /* FUZZ: -max_len=512 vmm/pci/pci_msi.c */
 /*
- * Fuzzes MSI and MSI-X of an assigned function. The input's head makes a device: 32 or 64 bits, masks, how many messages
- * and entries, or one that is refused, and how many vectors are left; the rest is what its guest writes to both
- * capabilities and to the table, in any size, resets, and interrupts of the device. Checked after each step: what the
- * device would send is a vector of the host's that is this function's, on a CPU of the VM, and nothing else ever stands
- * unmasked in its table or enabled in its capability; what the guest reads is what it has written; what arrives in it is
- * a message that a CPU of its takes. At the end all vectors and pages are back.
+ * Fuzzes MSI and MSI-X of an assigned function. The input's head makes a device: 32 or 64 bits,
+ * masks, how many messages and entries, or one that is refused, and how many vectors are left; the
+ * rest is what its guest writes to both capabilities and to the table, in any size, resets, and
+ * interrupts of the device. Checked after each step: what the device would send is a vector of the
+ * host's that is this function's, on a CPU of the VM, and nothing else ever stands unmasked in its
+ * table or enabled in its capability; what the guest reads is what it has written; what arrives in
+ * it is a message that a CPU of its takes. At the end all vectors and pages are back.
  */
 #include <margay/errno.h>
 
@@ -232,7 +233,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			what = fuzz_u8(&in);
 			if (what & 1)
 				enable_msi(&in, form & 1);
-			/* Rarely: the device has lost what it had, as after a reset of a guest's. */
+			/*
+			 * Rarely: the device has lost what it had, as after a reset of a guest's.
+			 */
 			if (what != 0x5a)
 				break;
 			host_pci_write(0, MSI + 2, 2, host_pci_read(0, MSI + 2, 2) & ~0x71u);

@@ -2,10 +2,11 @@
 /* UNIT: kernel/acpi/smbios.c kernel/acpi/rsdp.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c vmm/cpuid/cpuid_topology.c */
 /* FUZZ: -max_len=700 kernel/acpi/smbios.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c */
 /*
- * Fuzzes what reads the node's SMBIOS table, and the guest's tables that are made of it. Byte 0 says what the rest is: an area
- * with an entry point, its checksum right, or a table; byte 1 the guest: CPUs, nodes, flat or not. Checked beside memory safety:
- * what is found lies in the table; the guest's tables are whole, as the standard has them, strings named exist, and the node's
- * UUID is not the guest's.
+ * Fuzzes what reads the node's SMBIOS table, and the guest's tables that are made of it. Byte 0
+ * says what the rest is: an area with an entry point, its checksum right, or a table; byte 1 the
+ * guest: CPUs, nodes, flat or not. Checked beside memory safety: what is found lies in the table;
+ * the guest's tables are whole, as the standard has them, strings named exist, and the node's UUID
+ * is not the guest's.
  */
 #include "kernel/acpi/tables.h"
 #include "tests/fuzz/fuzz.h"
@@ -72,7 +73,10 @@ static void entry(u8 *area, size_t size)
 		CHECK(size >= 24);
 }
 
-/* A string that is named is there. Those of the node's own structures, types 0 to 3, are as the node has them. */
+/*
+ * A string that is named is there. Those of the node's own structures, types 0 to 3, are as the
+ * node has them.
+ */
 static void check_strings(const u8 *p)
 {
 	static const u8 at[2][3] = { { 4, 0x20, 0x21 }, { 0x10, 0x18, 0x19 } };

@@ -113,8 +113,8 @@ static void remove_range(u64 start, u64 end)
 }
 
 /*
- * What each format can say of a leaf: NPT pages can always be read, and have no WP and WC by the LWK's PAT; EPT has no UC-,
- * as the guest's PAT makes WC of its UC, too.
+ * What each format can say of a leaf: NPT pages can always be read, and have no WP and WC by the
+ * LWK's PAT; EPT has no UC-, as the guest's PAT makes WC of its UC, too.
  */
 static enum memtype shown_type(const struct stage2 *s, enum memtype t)
 {

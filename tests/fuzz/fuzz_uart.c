@@ -128,7 +128,10 @@ static void step(struct fuzz_in *input)
 	case 10: {
 		u8 reg = n, value = fuzz_u8(input);
 
-		/* The transmitter gets the counter only, so that order shows; but in loopback anything. */
+		/*
+		 * The transmitter gets the counter only, so that order shows; but in loopback
+		 * anything.
+		 */
 		if (reg || lcr & 0x80 || mcr & 0x10)
 			out(reg, value);
 		break;

@@ -2,9 +2,10 @@
 /* UNIT: @tests/unit/virtio.sources @tests/unit/fake_vm.sources -lcmocka */
 /* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c vmm/pci/pci_virtual.c */
 /*
- * A hostile virtio driver: the input is registers and configuration space written, rings and descriptors that say anything, and
- * what is typed. Checked: a disk that is a module stays as it is; nobody reads or writes beyond it or the guest's RAM (ASan, and
- * what is not mapped around that); work ends; and after a reset a driver that keeps the rules reads what is on the disk.
+ * A hostile virtio driver: the input is registers and configuration space written, rings and
+ * descriptors that say anything, and what is typed. Checked: a disk that is a module stays as it
+ * is; nobody reads or writes beyond it or the guest's RAM (ASan, and what is not mapped around
+ * that); work ends; and after a reset a driver that keeps the rules reads what is on the disk.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/virtio_guest.h"

@@ -94,8 +94,9 @@ static void cpu_wait(void)
 }
 
 /*
- * A vCPU that owns its APIC waits by windows until the others are prepared; and in images with LOST_CPUS the first to leave, which
- * is no vCPU any more, until they have left, too: they are let run.
+ * A vCPU that owns its APIC waits by windows until the others are prepared; and in images with
+ * LOST_CPUS the first to leave, which is no vCPU any more, until they have left, too: they are let
+ * run.
  */
 static void cpu_window(void)
 {
@@ -229,7 +230,10 @@ static void cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 			*out = l[i].regs;
 }
 
-/* A function with an MSI-X table and pending bits in a BAR of 16 KiB, and a BAR below a page that ends with it. */
+/*
+ * A function with an MSI-X table and pending bits in a BAR of 16 KiB, and a BAR below a page that
+ * ends with it.
+ */
 static void make_function(void)
 {
 	static u8 registers[FAKE_REGISTERS];
@@ -301,8 +305,10 @@ static void make_backend(struct fuzz_in *in)
 
 	fake_hvm = (struct fake_hvm){
 		.caps = {
-			.stage2_1g = shape & 1, .insn_len = shape & 2, .rdtscp = shape & 4, .invpcid = shape & 8,
-			.xsaves = shape & 0x10, .waitpkg = shape & 0x20, .pcid = shape & 0x40, .phys_bits = 46,
+			.stage2_1g = shape & 1, .insn_len = shape & 2,
+			.rdtscp = shape & 4, .invpcid = shape & 8,
+			.xsaves = shape & 0x10, .waitpkg = shape & 0x20, .pcid = shape & 0x40,
+			.phys_bits = 46,
 			.cr4_allowed = 0x3f77ffull | (shape & 0x40 ? CR4_PCIDE : 0),
 		},
 		.format = shape & 0x80 ? &ept_format : &npt_format,
@@ -450,7 +456,10 @@ static void check_end(void)
 	      !fake_hvm.cpus_on);
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		CHECK(!monitor_slots[i].vm);
-		/* One that waits to restart holds off the node's end, and nothing here is idle for ten seconds. */
+		/*
+		 * One that waits to restart holds off the node's end, and nothing here is idle for
+		 * ten seconds.
+		 */
 		nr_running -= restart_pace_forget(&monitor_slots[i]);
 		configs += monitor_slots[i].config != NULL;
 		if (monitor_slots[i].config)

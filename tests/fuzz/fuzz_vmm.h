@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the two halves of the monitor's fuzz target share: the world around the VMs, and the guests in them. */
+/*
+ * What the two halves of the monitor's fuzz target share: the world around the VMs, and the guests
+ * in them.
+ */
 #ifndef TESTS_FUZZ_VMM_H
 #define TESTS_FUZZ_VMM_H
 
@@ -19,7 +22,10 @@ struct world {
 	jmp_buf boot;
 };
 
-/* Where the function's BARs are; WORLD_BAR has its MSI-X table at 0x2000, its pending bits at 0x3000. */
+/*
+ * Where the function's BARs are; WORLD_BAR has its MSI-X table at 0x2000, its pending bits at
+ * 0x3000.
+ */
 #define WORLD_BAR 0xe0000000ull
 #define WORLD_BAR_SIZE 0x4000u
 #define WORLD_SMALL_BAR 0xe0010f00ull

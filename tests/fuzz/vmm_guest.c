@@ -352,7 +352,10 @@ static void exit_stage2(struct vcpu *vcpu, const struct fake_vcpu *f, struct vme
 	}
 }
 
-/* The delivery of what was entered, or of an exception of the guest's own, is cut short by this exit. */
+/*
+ * The delivery of what was entered, or of an exception of the guest's own, is cut short by this
+ * exit.
+ */
 static void cut_delivery(struct vcpu *vcpu, struct fake_vcpu *f, u8 how)
 {
 	static const u8 faults[] = { VEC_DE, VEC_DF, VEC_TS, VEC_NP, VEC_SS, VEC_GP,

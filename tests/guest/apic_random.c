@@ -46,8 +46,8 @@ static u32 value(void)
 }
 
 /*
- * An ICR that would INIT or start this CPU becomes a fixed interrupt. The CPU's own APIC (direct=1) takes vectors from 16 on from
- * its guest, which are no exceptions then, but look like them.
+ * An ICR that would INIT or start this CPU becomes a fixed interrupt. The CPU's own APIC (direct=1)
+ * takes vectors from 16 on from its guest, which are no exceptions then, but look like them.
  */
 static u32 tame(u64 offset, u32 v)
 {

@@ -65,7 +65,10 @@ static void tick(bool by_mwait)
 	}
 }
 
-/* Where the backtrace must lead: with frame pointers, not inlined, and with something to do after the call. */
+/*
+ * Where the backtrace must lead: with frame pointers, not inlined, and with something to do after
+ * the call.
+ */
 #define FRAME __attribute__((noinline, noclone, optimize("no-omit-frame-pointer")))
 extern const u8 behave_hang[];
 

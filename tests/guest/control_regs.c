@@ -126,7 +126,10 @@ static int set_cr0(u64 v)
 	return try_write_cr0(v);
 }
 
-/* KVM keeps ET set, but shows a guest's guest that clears it what it wrote, if the hypervisor between owns nothing of that. */
+/*
+ * KVM keeps ET set, but shows a guest's guest that clears it what it wrote, if the hypervisor
+ * between owns nothing of that.
+ */
 static u64 get_cr0(void)
 {
 	return read_cr0() | (on_kvm() && on_bochs() ? CR0_ET : 0);
@@ -308,7 +311,10 @@ static void test_smsw(void)
 		smsw_memory(now);
 		smsw_pages(now, first, second);
 		check(user_run(smsw_user, (void *)now) == NO_TRAP, "ring 3 came to its end");
-		/* KVM shows UMIP on CPUs without it, too, by exits of the instructions, which SMSW has not. */
+		/*
+		 * KVM shows UMIP on CPUs without it, too, by exits of the instructions, which SMSW
+		 * has not.
+		 */
 		if (!shown(7, 2, 2) || (on_kvm() && on_bochs()))
 			continue;
 		write_cr4(read_cr4() | CR4_UMIP);

@@ -3,8 +3,8 @@
  * EXPECT: exit=0
  * VM: counters = yes
  *
- * Performance counters where the machine has none that a guest can own, as on all of ours: nothing tells of any, and their
- * registers are #GP. Bochs' CPUID tells of Intel's, whose MSRs it has not.
+ * Performance counters where the machine has none that a guest can own, as on all of ours: nothing
+ * tells of any, and their registers are #GP. Bochs' CPUID tells of Intel's, whose MSRs it has not.
  */
 #include "tiny.h"
 

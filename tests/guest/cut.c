@@ -43,7 +43,10 @@ static u8 stack0[4096] __attribute__((aligned(16)));
 
 /* One of an exception's number, and two of one class. The last is not among a round's. */
 const u8 cut_vectors[9] = { 18, 0x31, 0x41, 0x51, 0x52, 0x71, 0x91, 0xb1, EXTRA };
-/* By rounds: which of these are sent (bits 7:0), whether the timer is started (8) and the extra one sent (9). */
+/*
+ * By rounds: which of these are sent (bits 7:0), whether the timer is started (8) and the extra one
+ * sent (9).
+ */
 u32 cut_plan[PLAN], cut_rounds;
 /* what CPU 1 does: 0, it sends (1), it shall end (2) */
 volatile u32 cut_sent[256], cut_came[256], cut_partner;

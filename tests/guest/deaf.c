@@ -4,9 +4,9 @@
  * NOT ON qemu: needs an image with DEBUG_FAULT: tests/system/test_lost_cpu.py
  * NOT ON bochs: needs an image with DEBUG_FAULT: tests/system/test_lost_cpu.py
  *
- * Has the hypervisor answer no kick on the last of its CPUs, for seconds=; with another one, that moves a page of the physical
- * address space away, for which all CPUs are waited for. With icr= the last one has sent an interrupt by its own ICR before (ipi =
- * direct), and nobody waits for it.
+ * Has the hypervisor answer no kick on the last of its CPUs, for seconds=; with another one, that
+ * moves a page of the physical address space away, for which all CPUs are waited for. With icr= the
+ * last one has sent an interrupt by its own ICR before (ipi = direct), and nobody waits for it.
  */
 #include "apic.h"
 #include "tiny.h"

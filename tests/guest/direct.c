@@ -95,7 +95,10 @@ static void exits(void)
 	}
 }
 
-/* Interrupts with numbers of exceptions wait in the APIC while the hypervisor runs, and are the guest's. */
+/*
+ * Interrupts with numbers of exceptions wait in the APIC while the hypervisor runs, and are the
+ * guest's.
+ */
 static void exception_vectors(void)
 {
 	static const u8 vectors[] = { 16, 18, 19, 20, 22, 23, 24, 25, 26, 27, 28, 31 };
@@ -196,7 +199,10 @@ static void entries(void)
 	      "the ID is read only");
 }
 
-/* Messages to whom this VM does not own; those who get one would say so, and so would the hypervisor. */
+/*
+ * Messages to whom this VM does not own; those who get one would say so, and so would the
+ * hypervisor.
+ */
 static void icr(void)
 {
 	static const u32 modes[] = { ICR_FIXED | HIGH, ICR_FIXED | 18, ICR_LOWEST | HIGH, ICR_SMI,
@@ -223,14 +229,19 @@ static void icr(void)
 	check(came[HIGH] == before + 4, "a broadcast is for both: %u", came[HIGH] - before);
 }
 
-/* All vectors pending that can be; one in service, and no EOI for it; the timer runs; SVR is off. */
+/*
+ * All vectors pending that can be; one in service, and no EOI for it; the timer runs; SVR is off.
+ */
 static void leave(void *)
 {
 	irq_off();
 	wrmsr(X2(APIC_LVT_TIMER), 0x20000 | 18);
 	wrmsr(X2(APIC_TIMER_DIVIDE), 0xb);
 	wrmsr(X2(APIC_TIMER_INIT), 50000);
-	/* A CPU refuses those below 16, TCG takes them. On Bochs the spurious vector, 255, never goes out of service again. */
+	/*
+	 * A CPU refuses those below 16, TCG takes them. On Bochs the spurious vector, 255, never
+	 * goes out of service again.
+	 */
 	for (u32 v = 1; v < (on_bochs() ? 255 : 256); v++)
 		self(v);
 	wrmsr(X2(APIC_TPR), 0xff);
@@ -251,7 +262,10 @@ static void after_init(void *)
 
 static void in_service(struct trap_frame *) { }
 
-/* The timer by its other mode, or within the time that the end takes; the monitor's entries open; and one under way to each CPU. */
+/*
+ * The timer by its other mode, or within the time that the end takes; the monitor's entries open;
+ * and one under way to each CPU.
+ */
 static void leave_more(void)
 {
 	u32 soon = (u32)rdtsc() % 50000 + 1000;

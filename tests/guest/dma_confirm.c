@@ -29,7 +29,10 @@ static void set_master(bool on)
 	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff & ~MASTER) | (on ? MASTER : 0) | 2);
 }
 
-/* The device fetches a page from this address, and leaves what it then has in another: whether that is what was there. */
+/*
+ * The device fetches a page from this address, and leaves what it then has in another: whether that
+ * is what was there.
+ */
 static bool carries(u64 from)
 {
 	volatile u64 *source = (volatile u64 *)SOURCE, *target = (volatile u64 *)TARGET;

@@ -60,7 +60,10 @@ static void checker(void)
 
 	if (!check(bdf, "no edu"))
 		return;
-	/* It has no reset and goes on, so that it says itself when the write is over: only its bus mastering has been taken. */
+	/*
+	 * It has no reset and goes on, so that it says itself when the write is over: only its bus
+	 * mastering has been taken.
+	 */
 	check(!(pci_read(bdf, 4) & 4), "bus mastering is on");
 	edu = (volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu);
 	pci_write(bdf, 4, option_number("master", 0) ? 6 : 2);

@@ -6,10 +6,12 @@
  * NOT ON qemu: needs the device edu, and an IOMMU: tests/system/test_iommu.py
  * NOT ON bochs: no device edu
  *
- * A page of the VM's leaves it and comes back at another place (port 0xf8, as in window.c) again and again, while one CPU reads it
- * and edu writes to it: a write that has been started, and arrives after the page is gone, must not land; one to where it is
- * then must. Without the hypervisor's flush (control=1) the first lands. edu writes 100 ms of the host's time after it is told to:
- * on a busy host the write may come before the page is gone, which says nothing, and is tried again.
+ * A page of the VM's leaves it and comes back at another place (port 0xf8, as in window.c) again
+ * and again, while one CPU reads it and edu writes to it: a write that has been started, and
+ * arrives after the page is gone, must not land; one to where it is then must. Without the
+ * hypervisor's flush (control=1) the first lands. edu writes 100 ms of the host's time after it is
+ * told to: on a busy host the write may come before the page is gone, which says nothing, and is
+ * tried again.
  */
 #include "edu.h"
 

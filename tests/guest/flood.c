@@ -4,10 +4,11 @@
  * NOT ON qemu: needs e1000e or edu, and somebody outside: tests/system/test_fault_storm.py
  * NOT ON bochs: no such devices
  *
- * Has a function do what its IOMMU blocks, about times= times: e1000e fetches descriptors for sending where its VM has no memory
- * (at=), a ring full for each write of its tail; or edu sends an interrupt that somebody outside has made another's. Each key on
- * the console is a step. After each of the first rings there is a pause: QEMU notes no fault while one of the same function is
- * there to be seen, and all CPUs that use the unit wait while the card works.
+ * Has a function do what its IOMMU blocks, about times= times: e1000e fetches descriptors for
+ * sending where its VM has no memory (at=), a ring full for each write of its tail; or edu sends an
+ * interrupt that somebody outside has made another's. Each key on the console is a step. After each
+ * of the first rings there is a pause: QEMU notes no fault while one of the same function is there
+ * to be seen, and all CPUs that use the unit wait while the card works.
  */
 #include "e1000e.h"
 #include "edu.h"

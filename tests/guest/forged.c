@@ -5,8 +5,9 @@
  * NOT ON qemu: needs two devices edu, and somebody outside: tests/system/test_remapping.py
  * NOT ON bochs: no device edu
  *
- * Two of edu, which send an MSI each. Then somebody outside has changed what the second one sends, and has left in RAM what
- * it shall write where by DMA: what arrives is told. At the end the first one works as before.
+ * Two of edu, which send an MSI each. Then somebody outside has changed what the second one sends,
+ * and has left in RAM what it shall write where by DMA: what arrives is told. At the end the first
+ * one works as before.
  */
 #include "edu.h"
 #include "vectors.h"

@@ -4,8 +4,9 @@
  * NOT ON qemu: needs an image with DEBUG_FAULT: tests/system/test_pci_hostile.py
  * NOT ON bochs: needs an image with DEBUG_FAULT: tests/system/test_pci_hostile.py
  *
- * Has the hypervisor meet device registers that are not there, by the defect of an image with DEBUG_FAULT. The VM is over
- * when the instruction is, whatever else the guest would do; write=1: by an OUT.
+ * Has the hypervisor meet device registers that are not there, by the defect of an image with
+ * DEBUG_FAULT. The VM is over when the instruction is, whatever else the guest would do; write=1:
+ * by an OUT.
  */
 #include "tiny.h"
 

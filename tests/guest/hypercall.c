@@ -67,7 +67,10 @@ void test_main(void)
 {
 	struct regs r = { 0 };
 
-	/* On SVM KVM, which takes each #UD of its guests' guests, makes it the host's own one there, in memory. */
+	/*
+	 * On SVM KVM, which takes each #UD of its guests' guests, makes it the host's own one
+	 * there, in memory.
+	 */
 	if (!on_kvm() || !is_amd())
 		check(call(!is_amd(), &r) == VEC_UD, "the other vendor's call is undefined");
 	garbage(NULL);

@@ -30,7 +30,10 @@ static void handler(void)
 {
 	struct gate ud_gate = idt[VEC_UD], gp_gate = idt[VEC_GP];
 
-	/* TCG goes to the handler and raises #GP there, natively too: by catch_trap(), since RIP is not UD2's. */
+	/*
+	 * TCG goes to the handler and raises #GP there, natively too: by catch_trap(), since RIP is
+	 * not UD2's.
+	 */
 	idt[VEC_UD].offset2 = WILD >> 32;
 	check(catch_trap(ud, NULL) == VEC_GP && error_is(1),
 	      "handler not canonical: vector %d, error %#lx", this_cpu()->ended_by,

@@ -198,7 +198,10 @@ static void logical_x2apic(void)
 	wrmsr(0x83f, VECTOR);
 	for (unsigned t = 0; t < PATIENCE && rdmsr(0x820 + VECTOR / 32) & BIT(VECTOR % 32); t++)
 		cpu_relax();
-	/* With interrupts = direct this register is the CPU's own, the ESR is not, and QEMU does not know reserved bits. */
+	/*
+	 * With interrupts = direct this register is the CPU's own, the ESR is not, and QEMU does
+	 * not know reserved bits.
+	 */
 	if (!option_number("direct", 0)) {
 		wrmsr(0x83f, 3);
 		check(esr() == BIT(5), "SELF IPI of an illegal vector");
@@ -222,7 +225,10 @@ static void init_and_sipi(void)
 		smp_wait(i);
 	for (unsigned round = 0; round < 20; round++)
 		for (unsigned i = 1; i < n; i++) {
-			/* A storm: INITs and SIPIs in any number, the last INIT before the last SIPI. */
+			/*
+			 * A storm: INITs and SIPIs in any number, the last INIT before the last
+			 * SIPI.
+			 */
 			for (unsigned k = 0; k < round; k++)
 				apic_ipi(i, (k % 3 ? ICR_STARTUP | 0x8 : ICR_INIT) | ICR_ASSERT);
 			smp_restart(i);

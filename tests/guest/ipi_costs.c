@@ -41,7 +41,10 @@ static void send(void)
 	wrmsr(0x830, 1ull << 32 | ICR_ASSERT | VECTOR);
 }
 
-/* Until it has come and the receiver, in all likelihood, halts again: if not, the next one finds it awake. */
+/*
+ * Until it has come and the receiver, in all likelihood, halts again: if not, the next one finds it
+ * awake.
+ */
 static void settle(unsigned before)
 {
 	while (came == before)

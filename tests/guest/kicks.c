@@ -5,14 +5,13 @@
  * CMDLINE: kicks=300 flushes=500
  * NOT ON nested-vtx: as nmi.c
  *
- * Kicks, none lost: each interrupt, NMI and second-level flush from CPU 0 makes
- * the hypervisor kick CPU 1 out of whatever it does, and the next one follows
- * only when CPU 1 has shown that it arrived. CPU 1 executes CPUID all the time,
- * so that kicks meet it at every point of an exit; or spins with interrupts
- * off, where nothing but the kick ever ends guest mode. A lost kick is a guest
- * that never comes to its end. test_tiny.py's full tier does it a million times to each loop: on QEMU by flushes; with
- * relax=1 both loops have a PAUSE, at which QEMU with one thread for all CPUs goes on to the next one. On Bochs by NMIs,
- * with x2apic=1: a tenth of the time of a flush.
+ * Kicks, none lost: each interrupt, NMI and second-level flush from CPU 0 makes the hypervisor kick
+ * CPU 1 out of whatever it does, and the next one follows only when CPU 1 has shown that it
+ * arrived. CPU 1 executes CPUID all the time, so that kicks meet it at every point of an exit; or
+ * spins with interrupts off, where nothing but the kick ever ends guest mode. A lost kick is a
+ * guest that never comes to its end. test_tiny.py's full tier does it a million times to each loop:
+ * on QEMU by flushes; with relax=1 both loops have a PAUSE, at which QEMU with one thread for all
+ * CPUs goes on to the next one. On Bochs by NMIs, with x2apic=1: a tenth of the time of a flush.
  */
 #include "apic.h"
 #include "tiny.h"

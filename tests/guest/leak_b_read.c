@@ -62,7 +62,10 @@ static void pending(void)
 {
 	u32 kept = x2apic_on() && on_qemu() ? 1 : 0;
 
-	/* QEMU accepts vector 0 into the IRR, and as that is its number for none (hw/intc/apic.c) it never leaves. */
+	/*
+	 * QEMU accepts vector 0 into the IRR, and as that is its number for none (hw/intc/apic.c)
+	 * it never leaves.
+	 */
 	for (unsigned reg = APIC_ISR; reg < APIC_ESR; reg += 0x10)
 		check(!(apic_read(reg) & ~(reg == APIC_IRR ? kept : 0)), "APIC register %#x: %#x",
 		      reg, apic_read(reg));

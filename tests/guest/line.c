@@ -166,7 +166,10 @@ static void count_on(unsigned cpu, u32 dest, u32 low, u32 count)
 	      dest, came[!cpu] - other);
 }
 
-/* Nothing comes by an entry like that, though the line is asserted; it does as soon as the entry is right again. */
+/*
+ * Nothing comes by an entry like that, though the line is asserted; it does as soon as the entry is
+ * right again.
+ */
 static void refused(u32 dest, u32 low)
 {
 	u32 before = came[0] + came[1];
@@ -192,7 +195,10 @@ static void ends(void)
 	check(bochs || remote_irr, "remote IRR, while in service");
 	check(!(io_read(ENTRY) & REMOTE_IRR), "remote IRR, after it");
 	level_mode = 0;
-	/* The machine's I/O APIC alone from here on. Kept asserted once: it comes again at the end of the first. */
+	/*
+	 * The machine's I/O APIC alone from here on. Kept asserted once: it comes again at the end
+	 * of the first.
+	 */
 	if (bochs || !option_number("direct", 0))
 		return;
 	keep = true;
@@ -202,7 +208,10 @@ static void ends(void)
 	keep = false;
 	check(came[0] >= before + 3, "it comes again while the line is asserted");
 	wait();
-	/* With another vector meanwhile, the EOI is for nothing; the I/O APIC's register is for that. */
+	/*
+	 * With another vector meanwhile, the EOI is for nothing; the I/O APIC's register is for
+	 * that.
+	 */
 	before = came[0];
 	renamed = true;
 	card_write(CARD_ICS, LINK_CHANGE);

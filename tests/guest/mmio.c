@@ -113,7 +113,10 @@ static void operations(void)
 	check(flags & 1, "bt: flags %#lx", flags);
 }
 
-/* The same instruction on RAM and on a register that keeps any 32 bits, the initial count of a masked timer. */
+/*
+ * The same instruction on RAM and on a register that keeps any 32 bits, the initial count of a
+ * masked timer.
+ */
 static void against_ram(void)
 {
 	static const u32 values[] = { 0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x0f0f0f0f };
@@ -173,7 +176,10 @@ static void strings(void)
 	check((u32)n == (MASK | 0x43), "lods: %#lx", n);
 }
 
-/* An operand half in RAM: that half is right, whatever the device makes of the other. And one that has no second page. */
+/*
+ * An operand half in RAM: that half is right, whatever the device makes of the other. And one that
+ * has no second page.
+ */
 static void crossing(u64 ram)
 {
 	volatile u8 *at = (u8 *)ALIAS + PAGE_SIZE - 2;
@@ -231,7 +237,10 @@ static void changing(u64 ram)
 	*(volatile u32 *)(ram + 0x10) = 0x600d600d;
 	put(0x51);
 	smp_run(1, change, NULL);
-	/* Behind each of the three changes in turns: whichever of them the access meets then, all three come. */
+	/*
+	 * Behind each of the three changes in turns: whichever of them the access meets then, all
+	 * three come.
+	 */
 	for (unsigned i = 0; i < ROUNDS || (!(from_ram && from_device && faults) && i < PATIENCE);
 	     i++) {
 		u32 v = 0;

@@ -6,11 +6,12 @@
  * NOT ON qemu: needs the device igb: tests/system/test_msix.py
  * NOT ON bochs: no device with MSI
  *
- * The mask bit of an MSI message (PCI Local Bus 3.0, 6.8.1.7-8), which Linux does not use on this card, for it has
- * MSI-X: what the device signals while it is masked is pending, and comes when it is unmasked, once; also when the
- * guest has given the message another vector in the meantime. And MSI is switched off and on, more often than a CPU has
- * vectors. The card interrupts by a write to its Interrupt Cause Set register (Intel 82576 datasheet, 8.8; QEMU has
- * these registers at the older cards' addresses only).
+ * The mask bit of an MSI message (PCI Local Bus 3.0, 6.8.1.7-8), which Linux does not use on this
+ * card, for it has MSI-X: what the device signals while it is masked is pending, and comes when it
+ * is unmasked, once; also when the guest has given the message another vector in the meantime. And
+ * MSI is switched off and on, more often than a CPU has vectors. The card interrupts by a write to
+ * its Interrupt Cause Set register (Intel 82576 datasheet, 8.8; QEMU has these registers at the
+ * older cards' addresses only).
  */
 #include "pci.h"
 #include "vectors.h"
@@ -73,7 +74,10 @@ static void mask(u32 bdf, u32 cap, u8 from, u8 to)
 	check(arrived == before + 1, "unmasked: %u interrupts", arrived - before);
 }
 
-/* Off and on, with something to signal in both: nothing comes while it is off, all while it is on, and no vector is lost. */
+/*
+ * Off and on, with something to signal in both: nothing comes while it is off, all while it is on,
+ * and no vector is lost.
+ */
 static void flap(u32 bdf, u32 cap, u32 control)
 {
 	unsigned before = arrived;
@@ -99,7 +103,10 @@ void test_main(void)
 	check(control & MSI_MASKABLE, "its MSI is %#x", control);
 	count_vectors();
 	igb = (volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu);
-	/* Decoding memory, bus master, no line interrupt, which would stand for the message that is off. */
+	/*
+	 * Decoding memory, bus master, no line interrupt, which would stand for the message that is
+	 * off.
+	 */
 	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff) | BIT(10) | 6);
 	pci_write(bdf, cap + ADDRESS, 0xfee00000);
 	pci_write(bdf, cap + ADDRESS_HIGH, 0);

@@ -29,7 +29,10 @@ static const u32 must[] = { 0x10,       0x1b,       0xfe,       0x174,      0x17
 			    0x277,      0x2ff,      0xc0000080, 0xc0000081, 0xc0000082, 0xc0000083,
 			    0xc0000084, 0xc0000100, 0xc0000101, 0xc0000102 };
 
-/* Of features that no guest is shown: x2APIC while the APIC is in xAPIC mode, VMX, SVM, Hyper-V, power limits, counters. */
+/*
+ * Of features that no guest is shown: x2APIC while the APIC is in xAPIC mode, VMX, SVM, Hyper-V,
+ * power limits, counters.
+ */
 static const struct {
 	u32 first;
 	u32 last;
@@ -90,7 +93,10 @@ static void one(u32 msr)
 		check(false, "MSR %#x was %#lx, is %#lx", msr, old, now);
 }
 
-/* IA32_SPEC_CTRL, which exits may switch: IBRS, STIBP, both, and none, across exits of several kinds. */
+/*
+ * IA32_SPEC_CTRL, which exits may switch: IBRS, STIBP, both, and none, across exits of several
+ * kinds.
+ */
 static void test_spec_ctrl(void)
 {
 	u64 value;

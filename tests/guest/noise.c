@@ -47,7 +47,10 @@ static void start_timer(u64 ticks)
 	interrupts = 0;
 	start = rdtsc();
 	apic_write(APIC_TIMER_INIT, COUNTS);
-	/* Not by the count: under -icount QEMU ends where it is read by an MSR (tests/bench/emulate.py). */
+	/*
+	 * Not by the count: under -icount QEMU ends where it is read by an MSR
+	 * (tests/bench/emulate.py).
+	 */
 	while (!interrupts)
 		;
 	apic_write(APIC_LVT_TIMER, PERIODIC | VECTOR);
@@ -81,8 +84,8 @@ static void detours(unsigned hz, u64 span)
 	print("noise: hz=%u detours=%lu lost=%lu span=%lu interrupts=%u", hz, count, lost,
 	      now - start, taken);
 	/*
-	 * One may come before the first reading, and one behind the last. KVM's timer makes up for each tick for which its guest
-	 * was not there in time: several come in one detour.
+	 * One may come before the first reading, and one behind the last. KVM's timer makes up for
+	 * each tick for which its guest was not there in time: several come in one detour.
 	 */
 	check((count + 2 >= taken || (count && on_kvm() && option_number("direct", 0))) &&
 		      (hz || !taken),

@@ -5,8 +5,8 @@
  * NOT ON qemu: needs edu and ivshmem, and somebody outside: tests/system/test_iommu.py
  * NOT ON bochs: no such devices
  *
- * Has edu write to the memory of ivshmem, its BAR 2: this VM's, or at the address to=, where another's is. What arrives is seen
- * from outside.
+ * Has edu write to the memory of ivshmem, its BAR 2: this VM's, or at the address to=, where
+ * another's is. What arrives is seen from outside.
  */
 #include "bus.h"
 #include "edu.h"

@@ -4,13 +4,14 @@
  * NOT ON qemu: needs devices: tests/system/test_pci_hostile.py
  * NOT ON bochs: no device with MSI-X
  *
- * Around the ends of the registers that the hypervisor keeps to itself, those in the pages of an NVMe controller's MSI-X
- * table and pending bits: loads and stores of all sizes at all offsets, so that an access lies half in them and half in
- * registers, or nothing, that the guest owns. What is aligned reads as it was written, what is not as ones or zeros; the
- * controller lives. A key starts it. Role witness: another VM's device (QEMU's ivshmem, whose registers are less than a
- * page and so are the hypervisor's to read and write, too) keeps what was written to it before, until a key is typed. It
- * does not look meanwhile: while one CPU changes what a function decodes, QEMU now and then gives another CPU that reads
- * a register some third device's.
+ * Around the ends of the registers that the hypervisor keeps to itself, those in the pages of an
+ * NVMe controller's MSI-X table and pending bits: loads and stores of all sizes at all offsets, so
+ * that an access lies half in them and half in registers, or nothing, that the guest owns. What is
+ * aligned reads as it was written, what is not as ones or zeros; the controller lives. A key starts
+ * it. Role witness: another VM's device (QEMU's ivshmem, whose registers are less than a page and
+ * so are the hypervisor's to read and write, too) keeps what was written to it before, until a key
+ * is typed. It does not look meanwhile: while one CPU changes what a function decodes, QEMU now and
+ * then gives another CPU that reads a register some third device's.
  */
 #include "pci.h"
 #include "tiny.h"

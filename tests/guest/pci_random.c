@@ -87,7 +87,10 @@ static void ecam(u64 base, u32 bdf, u32 offset, u32 v)
 	}
 }
 
-/* Writes that start nothing: neither bus mastering, for this guest would have to mean it, nor, mostly, FLR. */
+/*
+ * Writes that start nothing: neither bus mastering, for this guest would have to mean it, nor,
+ * mostly, FLR.
+ */
 static u32 tame(u32 offset, u32 express, u32 v)
 {
 	if ((offset & ~3u) == 4)

@@ -13,7 +13,10 @@
 #include "tiny.h"
 
 #define VECTOR 0x72
-/* Of a clock of 1 MHz (CPUID 0x40000010 EBX, in kHz). On KVM the host's own interrupts come up to 4 ms late (testing.md). */
+/*
+ * Of a clock of 1 MHz (CPUID 0x40000010 EBX, in kHz). On KVM the host's own interrupts come up to 4
+ * ms late (testing.md).
+ */
 #define COUNT 2000
 #define COUNT_ON_KVM 20000
 /* by then the console has said all of the start: its NMIs would let the host take a tick in time */

@@ -2,8 +2,9 @@
 /*
  * EXPECT: end=poweroff
  *
- * A kernel without ACPI that was written for QEMU powers off by a word to port 0x604, PM1_CNT of QEMU's machines (ACPI 6.4,
- * 4.8.3.2.1), and ends here, too. What has no SLP_EN, or another type of sleep, does nothing.
+ * A kernel without ACPI that was written for QEMU powers off by a word to port 0x604, PM1_CNT of
+ * QEMU's machines (ACPI 6.4, 4.8.3.2.1), and ends here, too. What has no SLP_EN, or another type of
+ * sleep, does nothing.
  */
 #include "tiny.h"
 

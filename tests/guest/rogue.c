@@ -5,8 +5,9 @@
  * NOT ON qemu: needs the device edu: tests/system/test_iommu.py
  * NOT ON bochs: no device edu
  *
- * Has edu write to and read from addresses where its VM has no memory (at=, read=), and in between write within it. Waits
- * for a key after the first, while somebody else looks at the machine's memory.
+ * Has edu write to and read from addresses where its VM has no memory (at=, read=), and in between
+ * write within it. Waits for a key after the first, while somebody else looks at the machine's
+ * memory.
  */
 #include "bus.h"
 #include "edu.h"

@@ -5,9 +5,11 @@
  * NOT ON qemu: needs edu with a ROM, and somebody outside: tests/system/test_pci_rom.py
  * NOT ON bochs: no device edu
  *
- * Switches the ROM of edu on (bit 0 of register 0x30; PCI Local Bus 3.0, 6.2.5.2) where firmware has left it, and at the address
- * at=, and reads and programs what lies at the machine's flash then, by the commands of the flash chip that QEMU has (Intel's set).
- * What it finds is nothing or the ROM's own pattern (rom=). A key starts it, and ends it, for somebody outside compares the flash.
+ * Switches the ROM of edu on (bit 0 of register 0x30; PCI Local Bus 3.0, 6.2.5.2) where firmware
+ * has left it, and at the address at=, and reads and programs what lies at the machine's flash
+ * then, by the commands of the flash chip that QEMU has (Intel's set). What it finds is nothing or
+ * the ROM's own pattern (rom=). A key starts it, and ends it, for somebody outside compares the
+ * flash.
  */
 #include "pci.h"
 #include "tiny.h"

@@ -4,8 +4,9 @@
  * NOT ON qemu: needs e1000e, and somebody outside: tests/system/test_rogue_scan.py
  * NOT ON bochs: no such device
  *
- * Has a network card, which sends to itself, read from and write to addresses anywhere, 64 bytes each, at once. Somebody outside
- * has left in RAM which ones, and finds there what was read. Each key on the console is a step.
+ * Has a network card, which sends to itself, read from and write to addresses anywhere, 64 bytes
+ * each, at once. Somebody outside has left in RAM which ones, and finds there what was read. Each
+ * key on the console is a step.
  */
 #include "bus.h"
 #include "e1000e.h"

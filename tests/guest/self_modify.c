@@ -3,11 +3,10 @@
  * EXPECT: exit=0
  * CPUS: 2
  *
- * Code that changes at the instruction which the hypervisor carries out: by
- * the CPU itself just before, and by another CPU all the while. What runs is the
- * old or the new instruction, with the rights that it has, and the VM lives on. TCG reads an instruction
- * byte by byte and may run half of each: there only such change by another CPU
- * of which every mixture is harmless.
+ * Code that changes at the instruction which the hypervisor carries out: by the CPU itself just
+ * before, and by another CPU all the while. What runs is the old or the new instruction, with the
+ * rights that it has, and the VM lives on. TCG reads an instruction byte by byte and may run half
+ * of each: there only such change by another CPU of which every mixture is harmless.
  */
 #include "apic.h"
 #include "tiny.h"
@@ -82,7 +81,10 @@ static void flip(void *arg)
 /* CPU 1: control-register moves, for a host whose CPU tells nothing of them. */
 static void flip_cr(void *arg)
 {
-	/* Each one of four; the first five differ in one byte: from CR0, NOP, to CR0, and two that compute in RAX. */
+	/*
+	 * Each one of four; the first five differ in one byte: from CR0, NOP, to CR0, and two that
+	 * compute in RAX.
+	 */
 	static const u32 insn[] = { 0xc0200f48, 0xc01f0f48, 0xc0220f48, 0xc0400f48,
 				    0xc0b60f48, 0x00401f0f, 0xa20f4848, 0x80e44848 };
 	const unsigned count = on_qemu() ? 5 : ARRAY_SIZE(insn);

@@ -31,7 +31,10 @@ static void on_nmi(struct trap_frame *f)
 
 #define X2APIC_ICR 0x830
 
-/* Its own interrupt pending, IF = 0: then `text`, whose instruction that may still run stands between 1: and 2:. */
+/*
+ * Its own interrupt pending, IF = 0: then `text`, whose instruction that may still run stands
+ * between 1: and 2:.
+ */
 #define PENDING(text, inputs, ...) \
 	({ \
 		taken = 0; \
@@ -65,7 +68,10 @@ void test_main(void)
 	at_label("STI; HLT", at[1]);
 	PENDING("sti\n1:\tout %%al, $0x80\n2:\tnop", O("a"(0)));
 	at_label("STI; OUT", at[1]);
-	/* A CR8 write of its own, while KVM waits for its interrupt window by a virtual interrupt, ends QEMU by an assertion. */
+	/*
+	 * A CR8 write of its own, while KVM waits for its interrupt window by a virtual interrupt,
+	 * ends QEMU by an assertion.
+	 */
 	if (!(option_number("direct", 0) && on_kvm() && on_qemu())) {
 		PENDING("sti\n1:\tmov %%rax, %%cr8\n2:\tnop", O("a"(0ull)));
 		at_label("STI; MOV to CR8", at[1]);

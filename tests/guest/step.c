@@ -32,7 +32,10 @@ static void on_debug(struct trap_frame *f)
 	asm volatile("mov %0, %%dr6" : : "r"(dr6));
 }
 
-/* The instruction, then a NOP, with TF set before and cleared behind; at[0..2]: their addresses and the one behind. */
+/*
+ * The instruction, then a NOP, with TF set before and cleared behind; at[0..2]: their addresses and
+ * the one behind.
+ */
 #define STEP(text, inputs, ...) \
 	({ \
 		count = 0; \
@@ -57,7 +60,10 @@ static void stepped(const char *name)
 			check(false, "%s: DR6 %#lx", name, seen_dr6[i]);
 }
 
-/* n repetitions: each but the last leaves RIP on the instruction, and RF set for its return there (not on TCG natively). */
+/*
+ * n repetitions: each but the last leaves RIP on the instruction, and RF set for its return there
+ * (not on TCG natively).
+ */
 static void repeated(const char *name, unsigned n)
 {
 	bool ok = count >= n + 1;
@@ -81,7 +87,10 @@ static void int1(void *arg)
 
 static u8 target[64];
 
-/* DR6 as a #DB with BS leaves it where other bits stood: B0 to B3 are this one's, BD stays (SDM vol. 3, 18.2.3). */
+/*
+ * DR6 as a #DB with BS leaves it where other bits stood: B0 to B3 are this one's, BD stays (SDM
+ * vol. 3, 18.2.3).
+ */
 #define STATUS(name, text, inputs, ...) \
 	({ \
 		asm volatile("mov %0, %%dr6" : : "r"(0xffff2ff5ull)); \

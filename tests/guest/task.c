@@ -78,7 +78,10 @@ void test_main(void)
 	check(task_ran == 42, "the second task ran with its registers: %u", task_ran);
 	check(left == 7, "the first one came back with its own: %u", left);
 	check((second.link & 0xffff) == SEL_FREE, "the second task's link is %#x", second.link);
-	/* KVM asks for an exit there, which QEMU's CPU does not make, and so hands our hypervisor the CR0 of before. */
+	/*
+	 * KVM asks for an exit there, which QEMU's CPU does not make, and so hands our hypervisor
+	 * the CR0 of before.
+	 */
 	if (!on_kvm())
 		check(read_cr0() & BIT(3), "the switch has set CR0.TS");
 }

@@ -4,7 +4,8 @@
  * NOT ON qemu: needs an image with DEBUG_FAULT: tests/system/test_trapped.py
  * NOT ON bochs: needs an image with DEBUG_FAULT: tests/system/test_trapped.py
  *
- * Has the hypervisor meet an exception, with a GS base of the guest's own; deep=1: overflow its stack. The node is over then.
+ * Has the hypervisor meet an exception, with a GS base of the guest's own; deep=1: overflow its
+ * stack. The node is over then.
  */
 #include "tiny.h"
 

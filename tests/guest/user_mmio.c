@@ -2,8 +2,9 @@
 /*
  * EXPECT: exit=0
  *
- * A program, at CPL 3, on a device's page that its kernel lets it map: XADD, CMPXCHG, CMPXCHG8B and CMPXCHG16B do what they
- * do on RAM; by an instruction that is not emulated, or a jump there, it gets #UD, and its VM lives on.
+ * A program, at CPL 3, on a device's page that its kernel lets it map: XADD, CMPXCHG, CMPXCHG8B and
+ * CMPXCHG16B do what they do on RAM; by an instruction that is not emulated, or a jump there, it
+ * gets #UD, and its VM lives on.
  */
 #include "tiny.h"
 

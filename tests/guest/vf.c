@@ -4,13 +4,15 @@
  * NOT ON qemu: needs QEMU's igb, and two VMs: tests/system/test_sriov.py, test_sriov_kill.py
  * NOT ON bochs: no igb
  *
- * Network card 82576 (its data sheet, 7.2, 7.10, 8.12) by hand, the card or one virtual function of it. role=owner: has the card,
- * switches vfs= functions on, lets them send without a driver of the card's, and runs until it is stopped; before that, on and off
- * cycles= times. role=load: has a function, and sends with it all the time until it is gone; then tells how many frames, and that
- * this CPU is still alive; with absent=1 it may be gone already.
- * role=rogue: has the function write to addresses where its VM has no memory (at0=, at1=, ...), fetch a descriptor from one
- * (read=), which it does as itself: 82576s do not check what a driver says. With message=1 it also interrupts until that does not
- * arrive, as somebody outside has changed the message. The card's driver is another VM's.
+ * Network card 82576 (its data sheet, 7.2, 7.10, 8.12) by hand, the card or one virtual function of
+ * it. role=owner: has the card, switches vfs= functions on, lets them send without a driver of the
+ * card's, and runs until it is stopped; before that, on and off cycles= times. role=load: has a
+ * function, and sends with it all the time until it is gone; then tells how many frames, and that
+ * this CPU is still alive; with absent=1 it may be gone already. role=rogue: has the function write
+ * to addresses where its VM has no memory (at0=, at1=, ...), fetch a descriptor from one (read=),
+ * which it does as itself: 82576s do not check what a driver says. With message=1 it also
+ * interrupts until that does not arrive, as somebody outside has changed the message. The card's
+ * driver is another VM's.
  */
 #include "apic.h"
 #include "bus.h"
@@ -47,7 +49,9 @@ enum { MAILBOX_REQUEST = 1, MAILBOX_MINE = 4, MAILBOX_ANSWER = 0x10, VF_RESET = 
 #define FIRST 0x50u
 #define VECTOR 0x61
 #define FRAME_BYTES 64u
-/* Advanced data descriptor, the whole frame, its CRC added, and a word when it is gone (7.2.2.3). */
+/*
+ * Advanced data descriptor, the whole frame, its CRC added, and a word when it is gone (7.2.2.3).
+ */
 #define SEND (0x00300000u | BIT(29) | BIT(24) | BIT(25) | BIT(27))
 #define DONE BIT(0)
 
@@ -139,7 +143,10 @@ static void ring(u64 at, u32 head)
 	put(TXDCTL, BIT(25));
 }
 
-/* Where the head's value goes at the end of each frame; 0: nowhere, but into the descriptor what became of it. */
+/*
+ * Where the head's value goes at the end of each frame; 0: nowhere, but into the descriptor what
+ * became of it.
+ */
 static void write_back(u64 at)
 {
 	put(TDWBAL, (u32)at | (at ? 1 : 0));

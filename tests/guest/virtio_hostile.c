@@ -8,10 +8,11 @@
  * NOT ON qemu: needs a disk, and who must not notice: tests/system/test_virtio_hostile.py
  * NOT ON bochs: the same
  *
- * A virtio driver that breaks each rule there is: chains that loop or point outside of RAM, indirect tables, rings that are
- * elsewhere, that are moved under way, or of a wrong size, indices that jump, messages that are no interrupts, registers and
- * configuration space in every width, BARs over everything; with two CPUs also what changes while it is read, and resets in
- * between. After each the device does what it is for; nothing was written where no descriptor has said so.
+ * A virtio driver that breaks each rule there is: chains that loop or point outside of RAM,
+ * indirect tables, rings that are elsewhere, that are moved under way, or of a wrong size, indices
+ * that jump, messages that are no interrupts, registers and configuration space in every width,
+ * BARs over everything; with two CPUs also what changes while it is read, and resets in between.
+ * After each the device does what it is for; nothing was written where no descriptor has said so.
  */
 #include "hostile.h"
 #include "vectors.h"
@@ -340,7 +341,9 @@ static void random_round(void)
 
 static volatile bool stop;
 
-/* Chains that change while they are read, between what is right and what is not; resets in between. */
+/*
+ * Chains that change while they are read, between what is right and what is not; resets in between.
+ */
 static void change(void *)
 {
 	u32 mine = seed ^ 0x5555;

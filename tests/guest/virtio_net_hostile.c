@@ -8,12 +8,14 @@
  * NOT ON qemu: needs who must not notice: tests/system/test_virtio_hostile.py
  * NOT ON bochs: the same
  *
- * A driver of virtio's network interfaces that breaks each rule there is, on a segment with one that keeps them: requests to send
- * that loop, are nowhere, no frames, or of another shape than their headers say; buffers to receive into that are too small,
- * nowhere, read-only, or end with RAM; commands that are none; queues that there are not, and sizes that are wrong; the other
- * one's addresses as one's own; then anything, and with two CPUs what changes while it is read. It counts the frames that nobody
- * gets and those that it loses itself: the hypervisor must say the same. After each way a frame goes from one interface to
- * another and back, and in the end there is nothing of the other VM's in its memory.
+ * A driver of virtio's network interfaces that breaks each rule there is, on a segment with one
+ * that keeps them: requests to send that loop, are nowhere, no frames, or of another shape than
+ * their headers say; buffers to receive into that are too small, nowhere, read-only, or end with
+ * RAM; commands that are none; queues that there are not, and sizes that are wrong; the other one's
+ * addresses as one's own; then anything, and with two CPUs what changes while it is read. It counts
+ * the frames that nobody gets and those that it loses itself: the hypervisor must say the same.
+ * After each way a frame goes from one interface to another and back, and in the end there is
+ * nothing of the other VM's in its memory.
  */
 #include "hostile.h"
 #include "virtio_net.h"
@@ -28,7 +30,10 @@
 #define PLAIN 200u
 #define CONTENT 0x5au
 
-/* The first one does what is wrong, the second one is who it is done to, the third one does anything. */
+/*
+ * The first one does what is wrong, the second one is who it is done to, the third one does
+ * anything.
+ */
 static struct net net, judge, wild;
 static volatile struct {
 	struct net_header header;
@@ -91,7 +96,7 @@ static void works(const char *after)
 	      get(&judge.v, STATUS, 1));
 }
 
-/* ---- sending ----------------------------------------------------------------------------------- */
+/* ---- sending ---------------------------------------------------------------------------- */
 
 static void prepare(u64 data, u32 size)
 {
@@ -103,7 +108,10 @@ static void prepare(u64 data, u32 size)
 	set_desc(q, 1, data, size, 0, 0);
 }
 
-/* It breaks the queue: nothing is given back, nobody gets anything, and the device says what it wants. */
+/*
+ * It breaks the queue: nothing is given back, nobody gets anything, and the device says what it
+ * wants.
+ */
 static void breaks(const char *how, u16 queue, u16 head)
 {
 	volatile struct virtq *q = &net.v.queue[queue];
@@ -229,7 +237,7 @@ static void no_frames(void)
 	works("no frames");
 }
 
-/* ---- large ones that are to be cut --------------------------------------------------------------- */
+/* ---- large ones that are to be cut ------------------------------------------------------ */
 
 static void prepare_large(void)
 {
@@ -302,7 +310,7 @@ static void no_large_frames(void)
 	works("large frames");
 }
 
-/* ---- receiving ------------------------------------------------------------------------------------- */
+/* ---- receiving -------------------------------------------------------------------------- */
 
 /* Only this is offered. */
 static volatile struct virtq *only(u64 addr, u32 len, u16 flags, u32 features)
@@ -425,7 +433,7 @@ static void receiving_chains(void)
 	}
 }
 
-/* ---- rings, queues, commands ------------------------------------------------------------------------- */
+/* ---- rings, queues, commands ------------------------------------------------------------ */
 
 static void rings(void)
 {
@@ -461,7 +469,10 @@ static void rings(void)
 	works("rings");
 }
 
-/* Notifications of queues that there are not, or that are not enabled, in every width; configuration that is not to be written. */
+/*
+ * Notifications of queues that there are not, or that are not enabled, in every width;
+ * configuration that is not to be written.
+ */
 static void registers(void)
 {
 	u8 mac[6];
@@ -545,7 +556,7 @@ static void commands(void)
 	works("commands");
 }
 
-/* ---- anything ---------------------------------------------------------------------------------------- */
+/* ---- anything --------------------------------------------------------------------------- */
 
 static const u8 addresses[][6] = {
 	{ 2, 0, 0, 0, 2, 1 },
@@ -613,7 +624,9 @@ static void random_round(void)
 
 static volatile bool stop;
 
-/* Chains that change while they are read, between what is right and what is not; resets in between. */
+/*
+ * Chains that change while they are read, between what is right and what is not; resets in between.
+ */
 static void change(void *)
 {
 	u32 mine = seed ^ 0x5555;
@@ -655,9 +668,12 @@ static void race(u64 rounds)
 	put(&wild.v, STATUS, 1, 0);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------- */
 
-/* Nothing that the witness has sent to itself: in no buffer, and nowhere that a descriptor has led to. */
+/*
+ * Nothing that the witness has sent to itself: in no buffer, and nowhere that a descriptor has led
+ * to.
+ */
 static u64 marks(volatile void *from, u64 size)
 {
 	u64 found = 0;

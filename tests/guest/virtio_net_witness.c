@@ -6,9 +6,10 @@
  * NOT ON qemu: needs who attacks: tests/system/test_virtio_hostile.py
  * NOT ON bochs: the same
  *
- * Two interfaces that keep the rules, on the segment of those of virtio_net_hostile: they send each other frames of all sizes, and
- * each comes as it was sent, at once, until a key is typed. Others' frames come, too; one of its own is lost only where these have
- * filled all of its buffers. It tells how many accesses of its were exits: telemetry must say the same.
+ * Two interfaces that keep the rules, on the segment of those of virtio_net_hostile: they send each
+ * other frames of all sizes, and each comes as it was sent, at once, until a key is typed. Others'
+ * frames come, too; one of its own is lost only where these have filled all of its buffers. It
+ * tells how many accesses of its were exits: telemetry must say the same.
  */
 #include "virtio_net.h"
 

@@ -7,10 +7,11 @@
  * NOT ON qemu: needs a disk, and who attacks: tests/system/test_virtio_hostile.py
  * NOT ON bochs: the same
  *
- * A driver that keeps the rules, beside one that does not: it reads the shared disk, writes to its own and reads that, says a line
- * on its virtio-console, and begins anew, until a key is typed. It tells how many accesses of its were exits: telemetry must say
- * the same. With hold=1 it reads the disk once, tells its checksum, keeps nothing of it, and waits; with copy=1 it copies it to
- * its own disk on the way.
+ * A driver that keeps the rules, beside one that does not: it reads the shared disk, writes to its
+ * own and reads that, says a line on its virtio-console, and begins anew, until a key is typed. It
+ * tells how many accesses of its were exits: telemetry must say the same. With hold=1 it reads the
+ * disk once, tells its checksum, keeps nothing of it, and waits; with copy=1 it copies it to its
+ * own disk on the way.
  */
 #include "virtio.h"
 

@@ -92,7 +92,9 @@ void test_main(void)
 	EXPECT("REP INSB, its third byte", 1, "rep insb", O("D"(buffer), "c"(3), "d"(0x80)));
 	set((u64)buffer + 4, ON_ACCESS, LEN_4);
 	EXPECT("REP OUTSB beside it", 0, "rep outsb", O("S"(buffer), "c"(4), "d"(0x80)));
-	/* On the instruction itself: once, however many exits and interrupts its repetitions take. */
+	/*
+	 * On the instruction itself: once, however many exits and interrupts its repetitions take.
+	 */
 	EXECUTE("REP OUTSB", "rep outsb", O("S"(buffer), "c"(600), "d"(0x80)));
 	EXECUTE("REP STOSD to MMIO", "rep stosl", O("D"(LAPIC_BASE + 0x400), "a"(0), "c"(600)));
 	EXECUTE("CPUID", "cpuid", O("a"(0), "c"(0)), "rbx", "rdx");

@@ -14,8 +14,8 @@
  * the reader, that would read what is written after the move. Bochs looks
  * after each instruction: there it cannot be shown.
  *
- * A hypervisor that does not wait is caught in most runs; test_shootdown.c, in which one vCPU after the other is late
- * or never answers, catches it in all.
+ * A hypervisor that does not wait is caught in most runs; test_shootdown.c, in which one vCPU after
+ * the other is late or never answers, catches it in all.
  */
 #include "tiny.h"
 
@@ -52,8 +52,9 @@ static void reader(void *arg)
 }
 
 /*
- * Reads the count of moves and then the page, over and over in one block of QEMU's, with slow instructions in between: did
- * it find the page after a move that it had not known of? In one page of code, where such a block ends.
+ * Reads the count of moves and then the page, over and over in one block of QEMU's, with slow
+ * instructions in between: did it find the page after a move that it had not known of? In one page
+ * of code, where such a block ends.
  */
 static bool slow_look(const volatile u64 *page, u32 done)
 {
@@ -99,7 +100,10 @@ static void slow_reader(void *arg)
 	}
 }
 
-/* Moves the window from one place to the other while the reader reads it; the reads that were stale. */
+/*
+ * Moves the window from one place to the other while the reader reads it; the reads that were
+ * stale.
+ */
 static u64 move(u64 from, u64 to, u64 flags, u64 value)
 {
 	u64 before = stale;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A firmware that leaves its IOMMU on: it is started by GRUB in Margay's place, turns the unit on (first_stage_vtd.c or
- * first_stage_amdvi.c) with all devices blocked, has an edu leave a fault behind that nobody has taken, adds memory that firmware
- * keeps for 00:0a.0 to the unit's ACPI table, and then enters Margay, which it finds among its modules, with the boot information
- * that it has got.
+ * A firmware that leaves its IOMMU on: it is started by GRUB in Margay's place, turns the unit on
+ * (first_stage_vtd.c or first_stage_amdvi.c) with all devices blocked, has an edu leave a fault
+ * behind that nobody has taken, adds memory that firmware keeps for 00:0a.0 to the unit's ACPI
+ * table, and then enters Margay, which it finds among its modules, with the boot information that
+ * it has got.
  *
  * Multiboot2 2.0: 3.3 and 3.6. 32-bit code without paging.
  */

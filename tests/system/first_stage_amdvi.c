@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * AMD-Vi, left on: a device table of bus 0 in which all is blocked, rings of commands and events, the one of another length than
- * Margay's and worked on halfway, the other with an event that is told of but has not been seen; and interrupt tables without
- * entries, which are of the other kind than Margay's; with INTERRUPTS 0 all of these pass.
+ * AMD-Vi, left on: a device table of bus 0 in which all is blocked, rings of commands and events,
+ * the one of another length than Margay's and worked on halfway, the other with an event that is
+ * told of but has not been seen; and interrupt tables without entries, which are of the other kind
+ * than Margay's; with INTERRUPTS 0 all of these pass.
  *
- * AMD I/O Virtualization Technology Specification 3.07: 2.2.2.1 (device table), 2.4 (commands), 3.4 (registers), 5.2.2.3 (IVMD).
+ * AMD I/O Virtualization Technology Specification 3.07: 2.2.2.1 (device table), 2.4 (commands), 3.4
+ * (registers), 5.2.2.3 (IVMD).
  */
 #include "first_stage.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VT-d, left on: queued invalidation, translation by tables in which nothing is mapped, and interrupt remapping by a table without
- * entries. QEMU's unit has no protected regions. VT-d 4.0: 11.4 (registers), 9 (tables), 8.4 (RMRR).
+ * VT-d, left on: queued invalidation, translation by tables in which nothing is mapped, and
+ * interrupt remapping by a table without entries. QEMU's unit has no protected regions. VT-d 4.0:
+ * 11.4 (registers), 9 (tables), 8.4 (RMRR).
  */
 #include "first_stage.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The first program of a guest that starts another kernel by itself, and of that kernel: test_kexec.py. What it does stands on the
- * kernel's command line, as kexec.do=WORD: `exec` loads the other kernel and starts it, `crash` loads it for the case of a panic
- * and panics; `after` and `core` are that kernel's.
+ * The first program of a guest that starts another kernel by itself, and of that kernel:
+ * test_kexec.py. What it does stands on the kernel's command line, as kexec.do=WORD: `exec` loads
+ * the other kernel and starts it, `crash` loads it for the case of a panic and panics; `after` and
+ * `core` are that kernel's.
  */
 #include <errno.h>
 #include <fcntl.h>

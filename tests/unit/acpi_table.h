@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Hand-built ACPI tables, byte by byte, for the tests of their readers. Each test that includes it has a table of its own. */
+/*
+ * Hand-built ACPI tables, byte by byte, for the tests of their readers. Each test that includes it
+ * has a table of its own.
+ */
 #ifndef TESTS_ACPI_TABLE_H
 #define TESTS_ACPI_TABLE_H
 
@@ -51,7 +54,10 @@ static inline void finish(void)
 	buf[9] = (u8)-sum;
 }
 
-/* Calls a reader on a copy of exactly the table's size, so that AddressSanitizer sees reads beyond it. */
+/*
+ * Calls a reader on a copy of exactly the table's size, so that AddressSanitizer sees reads beyond
+ * it.
+ */
 #define READ(reader, out) \
 	({ \
 		u8 *exact_ = malloc(used ? used : 1); \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A PCI function whose registers are known from public dumps, in a VM: what the host reads of it at boot, and what the guest then
- * has of its configuration space, its BARs and its MSI-X. Included once, by the test of such cards, which says what it links.
+ * A PCI function whose registers are known from public dumps, in a VM: what the host reads of it at
+ * boot, and what the guest then has of its configuration space, its BARs and its MSI-X. Included
+ * once, by the test of such cards, which says what it links.
  */
 #ifndef TESTS_FAKE_CARD_H
 #define TESTS_FAKE_CARD_H
@@ -236,7 +237,10 @@ struct span {
 	u16 end;
 };
 
-/* Whatever a guest writes, only within these spans does the card's own configuration space ever change. */
+/*
+ * Whatever a guest writes, only within these spans does the card's own configuration space ever
+ * change.
+ */
 static void changes_only(const struct span *open, unsigned count)
 {
 	static const u32 pattern[] = { 0xffffffff, 0, 0xa5a5a5a5, 0x5a5a5a5a };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The monitor as the VM that commands sees it, without VMs that run: started ones do so on paper. Messages go in, answers come out;
- * one program of a test or fuzzer includes it.
+ * The monitor as the VM that commands sees it, without VMs that run: started ones do so on paper.
+ * Messages go in, answers come out; one program of a test or fuzzer includes it.
  */
 #ifndef TESTS_FAKE_COMMANDER_H
 #define TESTS_FAKE_COMMANDER_H
@@ -284,7 +284,10 @@ static void commander_begin(const char *rights)
 	monitor_nr_slots = 1;
 }
 
-/* A VM of two vCPUs that runs, with memory at 0 and at 1 MiB, of which one page in the middle is not zero. */
+/*
+ * A VM of two vCPUs that runs, with memory at 0 and at 1 MiB, of which one page in the middle is
+ * not zero.
+ */
 static u64 *commander_there(bool created)
 {
 	static u8 ram[70 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));

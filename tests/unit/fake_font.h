@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The screen's font of the unit tests, for a file that is one test: no two glyphs are alike, and only the blank is blank. */
+/*
+ * The screen's font of the unit tests, for a file that is one test: no two glyphs are alike, and
+ * only the blank is blank.
+ */
 #ifndef TESTS_FAKE_FONT_H
 #define TESTS_FAKE_FONT_H
 

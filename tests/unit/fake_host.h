@@ -187,7 +187,10 @@ void fake_host_reset(void);
 /* Moves the TSC to `tsc` and fires each timer that falls due at its deadline, in order. */
 void fake_host_advance(u64 tsc);
 
-/* Fires what is due now on this CPU, late or not, without moving the TSC. Is there anything on a CPU? */
+/*
+ * Fires what is due now on this CPU, late or not, without moving the TSC. Is there anything on a
+ * CPU?
+ */
 void fake_host_window(void);
 bool fake_host_timer_due(unsigned cpu);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * arch/x86_64/cpu/insn.h on the build host, for a test that includes the file it tests behind this: a CPU whose MSRs,
- * control and debug registers are plain memory, and CPUID what the test says.
+ * arch/x86_64/cpu/insn.h on the build host, for a test that includes the file it tests behind this:
+ * a CPU whose MSRs, control and debug registers are plain memory, and CPUID what the test says.
  */
 #ifndef TESTS_FAKE_INSN_H
 #define TESTS_FAKE_INSN_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The log's limited lines, as lines without a limit of a test that has these, at a time of its own. */
+/*
+ * The log's limited lines, as lines without a limit of a test that has these, at a time of its own.
+ */
 #ifndef TESTS_FAKE_LIMITED_H
 #define TESTS_FAKE_LIMITED_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What operands in memory ask of the rest and tests of them do not look at: no breakpoint is armed, and nothing raises #GP. */
+/*
+ * What operands in memory ask of the rest and tests of them do not look at: no breakpoint is armed,
+ * and nothing raises #GP.
+ */
 #ifndef TESTS_FAKE_OPERAND_H
 #define TESTS_FAKE_OPERAND_H
 

@@ -84,7 +84,10 @@ void host_pci_open_way(unsigned i)
 	fake_host.pci_open[i]++;
 }
 
-/* By its guest's word, or when its VM has ended: then it decodes again. Over at once, but where the test says so. */
+/*
+ * By its guest's word, or when its VM has ended: then it decodes again. Over at once, but where the
+ * test says so.
+ */
 void host_pci_reset_begin(struct host_pci_reset *r, unsigned i)
 {
 	*r = (struct host_pci_reset){ .index = i };
@@ -124,7 +127,10 @@ volatile void *host_mmio_map(hpa_t, u64 size)
 	return size <= FAKE_REGISTERS ? fake_host.registers : NULL;
 }
 
-/* What the hypervisor must not do itself fails here: another size, an unaligned one, or one that leaves the registers. */
+/*
+ * What the hypervisor must not do itself fails here: another size, an unaligned one, or one that
+ * leaves the registers.
+ */
 static void check_access(const volatile void *reg, unsigned size)
 {
 	u64 at = (u64)((const volatile u8 *)reg - fake_host.registers);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The stages that a test is linked with (vmm/stage.h), as the monitor's loops find them; each that is asked for is there. */
+/*
+ * The stages that a test is linked with (vmm/stage.h), as the monitor's loops find them; each that
+ * is asked for is there.
+ */
 #ifndef TESTS_UNIT_FAKE_STAGE_H
 #define TESTS_UNIT_FAKE_STAGE_H
 

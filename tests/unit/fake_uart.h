@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* drivers/uart8250.h on the build host: a 16550 whose transmitter is as slow as the test wants, for a file that is one test. */
+/*
+ * drivers/uart8250.h on the build host: a 16550 whose transmitter is as slow as the test wants, for
+ * a file that is one test.
+ */
 #ifndef TESTS_FAKE_UART_H
 #define TESTS_FAKE_UART_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* VMs without virtual functions, for tests of what asks whether there are some; the machine's: fake_host_vfs.c. */
+/*
+ * VMs without virtual functions, for tests of what asks whether there are some; the machine's:
+ * fake_host_vfs.c.
+ */
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/monitor.h"
 #include "vmm/pci/pci_device.h"

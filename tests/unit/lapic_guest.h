@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A VM with a software local APIC, and what a guest does to it: for the tests that play the guest. */
+/*
+ * A VM with a software local APIC, and what a guest does to it: for the tests that play the guest.
+ */
 #ifndef TESTS_LAPIC_GUEST_H
 #define TESTS_LAPIC_GUEST_H
 

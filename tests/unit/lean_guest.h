@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The guest of the short way's tests, the same for both backends: leaf 2 is plain and leaf 1 is not, port 0x3f9 and the MSRs
- * 0x800 and 0x801 have a device, MMIO is what lean_mmio() of each test says.
+ * The guest of the short way's tests, the same for both backends: leaf 2 is plain and leaf 1 is
+ * not, port 0x3f9 and the MSRs 0x800 and 0x801 have a device, MMIO is what lean_mmio() of each test
+ * says.
  */
 #ifndef TESTS_UNIT_LEAN_GUEST_H
 #define TESTS_UNIT_LEAN_GUEST_H

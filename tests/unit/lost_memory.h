@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory that the machine loses: a page that cannot be touched any more. An access to it is a SIGSEGV, which stands for the #MC of
- * an error that was consumed (SDM vol. 3, 16.9.3.2: precise, EIPV is 1), and goes on as trap_dispatch() does it, by the regions of
- * the program's own mc_table. An access that is in none of them ends the test.
+ * Memory that the machine loses: a page that cannot be touched any more. An access to it is a
+ * SIGSEGV, which stands for the #MC of an error that was consumed (SDM vol. 3, 16.9.3.2: precise,
+ * EIPV is 1), and goes on as trap_dispatch() does it, by the regions of the program's own mc_table.
+ * An access that is in none of them ends the test.
  */
 #ifndef TESTS_LOST_MEMORY_H
 #define TESTS_LOST_MEMORY_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Guests on one segment, three if not told otherwise, with virtio_guest.h's driver in each: frames, and buffers for them. */
+/*
+ * Guests on one segment, three if not told otherwise, with virtio_guest.h's driver in each: frames,
+ * and buffers for them.
+ */
 #ifndef TESTS_NET_GUESTS_H
 #define TESTS_NET_GUESTS_H
 

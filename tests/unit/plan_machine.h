@@ -14,7 +14,10 @@ static struct plan plan;
 static struct vm_config config;
 static struct config_error err;
 
-/* nodes x CPUs each, APIC IDs in sequence, `gib` GiB per node from 4 GiB on; node 0 also has [2 MiB, 3 GiB). */
+/*
+ * nodes x CPUs each, APIC IDs in sequence, `gib` GiB per node from 4 GiB on; node 0 also has [2
+ * MiB, 3 GiB).
+ */
 static inline void machine(unsigned nodes, unsigned cpus, unsigned smt_shift, u64 gib)
 {
 	memset(&host, 0, sizeof(host));

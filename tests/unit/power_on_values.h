@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a backend has of a vCPU after power-on (SDM vol. 3, table 10-1; APM vol. 2, table 14-1), whatever was there before. */
+/*
+ * What a backend has of a vCPU after power-on (SDM vol. 3, table 10-1; APM vol. 2, table 14-1),
+ * whatever was there before.
+ */
 #ifndef TESTS_POWER_ON_VALUES_H
 #define TESTS_POWER_ON_VALUES_H
 

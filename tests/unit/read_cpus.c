@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: tests/unit/read_cpus_svm.c tests/unit/fake_host.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c lib/span.c @tests/unit/cpuid.sources */
 /*
- * No test of its own: what the image makes of the CPUs of recorded machines (tests/machines/cpu_judge.py),
- * in numbers without 0x. On stdin: "machine", then "msr NUMBER VALUE", and for each logical CPU "cpu APIC-ID" and its
- * "leaf LEAF SUBLEAF EAX EBX ECX EDX"; "end" after each machine. Prints what the backends' probes say of it,
- * what the policy allows, what the CPUs are open to and what is done ("bugs CPU FLAGS SPEC_CTRL", then the
- * affected, those without microcode with "!"), and a guest's CPUID on each CPU; leaves of zeros are left out.
+ * No test of its own: what the image makes of the CPUs of recorded machines
+ * (tests/machines/cpu_judge.py), in numbers without 0x. On stdin: "machine", then "msr NUMBER
+ * VALUE", and for each logical CPU "cpu APIC-ID" and its "leaf LEAF SUBLEAF EAX EBX ECX EDX"; "end"
+ * after each machine. Prints what the backends' probes say of it, what the policy allows, what the
+ * CPUs are open to and what is done ("bugs CPU FLAGS SPEC_CTRL", then the affected, those without
+ * microcode with "!"), and a guest's CPUID on each CPU; leaves of zeros are left out.
  */
 #include "tests/unit/fake_vmcs.h"
 #include "tests/unit/fake_host.h"
@@ -72,7 +73,8 @@ static void note(const struct hvm_feature *f)
 static struct hvm_caps probe(void)
 {
 	struct hvm_caps all = {
-		.phys_bits = 48, .insn_len = true, .rdtscp = true, .invpcid = true, .xsaves = true, .waitpkg = true, .pcid = true,
+		.phys_bits = 48, .insn_len = true, .rdtscp = true, .invpcid = true,
+		.xsaves = true, .waitpkg = true, .pcid = true,
 		.cr4_allowed = ~0ull,
 	}, caps;
 	int vmx = -ENODEV, svm;

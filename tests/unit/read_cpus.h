@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The two backends' probes on a CPU in memory, each in a file of its own: their names are the same. */
+/*
+ * The two backends' probes on a CPU in memory, each in a file of its own: their names are the same.
+ */
 #ifndef READ_CPUS_H
 #define READ_CPUS_H
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/read_machine.sources */
 /*
- * No test of its own: what the readers of the image make of one recorded machine
- * (tests/machines). read_machine TABLES FUNCTIONS [FACTS]. TABLES: its ACPI tables, one behind another. FACTS: a module
- * of facts, to take, or to end with status 3. FUNCTIONS: a
- * line for each PCI function that it is given: label, segment, bus, devfn,
- * header type, secondary bus, pin, interrupt line. Prints a fact on each line,
- * "subject = value", "unknown" where the reader does not know.
+ * No test of its own: what the readers of the image make of one recorded machine (tests/machines).
+ * read_machine TABLES FUNCTIONS [FACTS]. TABLES: its ACPI tables, one behind another. FACTS: a
+ * module of facts, to take, or to end with status 3. FUNCTIONS: a line for each PCI function that
+ * it is given: label, segment, bus, devfn, header type, secondary bus, pin, interrupt line. Prints
+ * a fact on each line, "subject = value", "unknown" where the reader does not know.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A machine that `check=dump` has recorded, for the image's own files: replay_machine.c has what was recorded, the others put a
- * file of the image over it.
+ * A machine that `check=dump` has recorded, for the image's own files: replay_machine.c has what
+ * was recorded, the others put a file of the image over it.
  */
 #ifndef TESTS_REPLAY_H
 #define TESTS_REPLAY_H
@@ -11,7 +11,10 @@
 
 #define REPLAY_CPUS 1024
 
-/* The CPU that "runs", and what it says. An MSR that it has not ends the replay: on the machine it would be a panic. */
+/*
+ * The CPU that "runs", and what it says. An MSR that it has not ends the replay: on the machine it
+ * would be a panic.
+ */
 extern unsigned replay_cpu;
 void replay_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out);
 u64 replay_rdmsr(u32 msr);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The recorded tables where they were: the kernel's own way from the root pointer on. See replay.h. */
+/*
+ * The recorded tables where they were: the kernel's own way from the root pointer on. See replay.h.
+ */
 #include "arch/x86_64/cpu/paging.h"
 #include "tests/unit/replay.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The recorded functions behind ports and ECAM: the kernel's own way to find and to size them. See replay.h. */
+/*
+ * The recorded functions behind ports and ECAM: the kernel's own way to find and to size them. See
+ * replay.h.
+ */
 #include <stdlib.h>
 
 #include "arch/x86_64/cpu/insn.h"

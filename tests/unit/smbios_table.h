@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reads a guest's SMBIOS tables by the standard alone (DSP0134 3.6, 5.2.2 and 6.1), for tests that build them. */
+/*
+ * Reads a guest's SMBIOS tables by the standard alone (DSP0134 3.6, 5.2.2 and 6.1), for tests that
+ * build them.
+ */
 #ifndef TESTS_SMBIOS_TABLE_H
 #define TESTS_SMBIOS_TABLE_H
 

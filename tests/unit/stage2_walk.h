@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For tests: walks second-level tables as the CPU does (SDM vol. 3, 29.3.2; APM vol. 2, 5.3). Page size and address stand
- * at the same bits in both formats; what else an entry says, its format tells.
+ * For tests: walks second-level tables as the CPU does (SDM vol. 3, 29.3.2; APM vol. 2, 5.3). Page
+ * size and address stand at the same bits in both formats; what else an entry says, its format
+ * tells.
  */
 #ifndef STAGE2_WALK_H
 #define STAGE2_WALK_H

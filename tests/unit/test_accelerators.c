@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/pci/pcicap.c kernel/pci/pciinfo.c vmm/pci/pci_fitness.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_bars.c vmm/pci/pci_msi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /*
- * Accelerators as public dumps show them: the capability walker, the judgement, BARs of up to 256 GiB, what of their configuration
- * space a guest sees and changes. The cards themselves nobody of us has.
+ * Accelerators as public dumps show them: the capability walker, the judgement, BARs of up to 256
+ * GiB, what of their configuration space a guest sees and changes. The cards themselves nobody of
+ * us has.
  *
- * An H100, an L20, an MI50 and a B200 (accelerators.h), with BARs of up to 256 GiB, each mapped by one call. A list
- * that begins with a place holder whose next entry is hidden went no further for the guest, until this test.
+ * An H100, an L20, an MI50 and a B200 (accelerators.h), with BARs of up to 256 GiB, each mapped by
+ * one call. A list that begins with a place holder whose next entry is hidden went no further for
+ * the guest, until this test.
  */
 #include "tests/unit/accelerators.h"
 
@@ -37,7 +39,10 @@ static void fits(enum pci_fitness expected, const char *text)
 	assert_string_equal(why, text);
 }
 
-/* A BAR that is mapped as a whole, by one call, so that its leaves are as large as tables have them. */
+/*
+ * A BAR that is mapped as a whole, by one call, so that its leaves are as large as tables have
+ * them.
+ */
 static void whole(u64 base, u64 size)
 {
 	for (unsigned i = 0; i < nr_mapped; i++)
@@ -68,7 +73,10 @@ static void test_h100(void **)
 		{ 0x00, 0x100 }, { 0x18, 0x12c }, { 0x01, 0x1b8 }, { 0x0b, 0x2a4 },
 		{ 0x04, 0x2b8 }, { 0x03, 0x2f0 }, { 0 },
 	};
-	/* Power's status; MSI's masks; FLR's and payload's register; the vendor's; AER; in no capability. */
+	/*
+	 * Power's status; MSI's masks; FLR's and payload's register; the vendor's; AER; in no
+	 * capability.
+	 */
 	static const struct span open[] = {
 		{ 0x04, 0x08 }, { 0x44, 0x48 },  { 0x58, 0x5c },   { 0x68, 0x6c },   { 0x88, 0x8c },
 		{ 0x9c, 0xb0 }, { 0xbc, 0x100 }, { 0x1b8, 0x200 }, { 0x2a4, 0x2b8 },
@@ -89,7 +97,10 @@ static void test_h100(void **)
 	hidden(0x134, 0x140);
 	whole(0x38a000000000, GIB(128));
 	whole(0x38c000000000, MIB(32));
-	/* The pages of table and pending bits are trapped: nobody's DMA and no guest writes a message there. */
+	/*
+	 * The pages of table and pending bits are trapped: nobody's DMA and no guest writes a
+	 * message there.
+	 */
 	assert_int_equal(nr_mapped, 5);
 	for (u64 at = 0; at < MIB(16); at += PAGE_SIZE)
 		assert_int_equal(is_mapped(0x38c002000000 + at), at != 0xb90000 && at != 0xba0000);
@@ -158,7 +169,9 @@ static void test_l20(void **)
 	changes_only(open, ARRAY_SIZE(open));
 }
 
-/* As the dump has it: firmware that allows no addresses above 4 GiB gives the BAR of 64 GiB none. */
+/*
+ * As the dump has it: firmware that allows no addresses above 4 GiB gives the BAR of 64 GiB none.
+ */
 static void test_l20_without_addresses(void **)
 {
 	static struct config_dword words[ARRAY_SIZE(l20)];

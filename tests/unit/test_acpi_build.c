@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: -D_GNU_SOURCE @tests/unit/guest_acpi.sources */
-/* The guest's ACPI tables: structure and checksums here, and ACPICA's iasl as the independent reader. */
+/*
+ * The guest's ACPI tables: structure and checksums here, and ACPICA's iasl as the independent
+ * reader.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,7 +237,10 @@ static void test_srat_slit(void **)
 	}
 }
 
-/* SRAT's entries of CPUs, byte by byte (ACPI 6.4, tables 5.58 and 5.60): type 0, or type 2 where an APIC ID needs it. */
+/*
+ * SRAT's entries of CPUs, byte by byte (ACPI 6.4, tables 5.58 and 5.60): type 0, or type 2 where an
+ * APIC ID needs it.
+ */
 static void test_srat_cpus(void **)
 {
 	static const u32 first_id[] = { 7, 0x12fe };
@@ -376,7 +382,10 @@ static void test_iasl(void **)
 		shell("for t in *.dsl; do iasl -we -p again-$t $t || exit 1; done >c.log 2>&1"), 0);
 	assert_int_equal(
 		shell("test $(grep -c ' 0 Errors, 0 Warnings' c.log) = $(ls *.dat | wc -l)"), 0);
-	/* What a reader must find of the console, the power button, the wake pin, and functions that may go: an interrupt each. */
+	/*
+	 * What a reader must find of the console, the power button, the wake pin, and functions
+	 * that may go: an interrupt each.
+	 */
 	assert_int_equal(
 		shell("test $(grep -c 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl) = 4"),
 		0);
@@ -462,7 +471,10 @@ static void test_iasl(void **)
 	assert_int_equal(
 		shell("grep -A 6 'QWordMemory (ResourceConsumer' DSDT.dsl | grep -q '0x00000000BFFFFFFF,'"),
 		0);
-	/* Windows of both roots of real functions: bus addresses, and what to add to get the CPU's, modulo 2^64. */
+	/*
+	 * Windows of both roots of real functions: bus addresses, and what to add to get the CPU's,
+	 * modulo 2^64.
+	 */
 	assert_int_equal(shell("test $(grep -c 'Name (_DMA, ResourceTemplate' DSDT.dsl) = 2"), 0);
 	assert_int_equal(
 		shell("grep -A 30 'Name (_DMA' DSDT.dsl | tr -d ' \\n' | sed 's,//[A-Za-z]*,,g' | grep -q '"

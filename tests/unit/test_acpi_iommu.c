@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/acpi/rsdp.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/iommu/ivrs_units.c */
-/* The readers of DMAR and IVRS, as test_acpi_tables.c does it, and an IVRS in the words of a DMAR. */
+/*
+ * The readers of DMAR and IVRS, as test_acpi_tables.c does it, and an IVRS in the words of a DMAR.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,7 +148,10 @@ static void drhd(u64 base, unsigned scopes)
 	}
 }
 
-/* A large node: what just says more of a unit takes no room; of those for which there is none it is known that they are. */
+/*
+ * A large node: what just says more of a unit takes no room; of those for which there is none it is
+ * known that they are.
+ */
 static void test_dmar_large(void **)
 {
 	begin_dmar();
@@ -478,7 +483,10 @@ static void test_units(void **)
 	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 512 device entries");
 }
 
-/* The IVHD of a Supermicro H8DGU's IVRS (57ED146F2C3C of tests/machines): 0xd7 of the FCH, of its I/O APIC and of its HPET. */
+/*
+ * The IVHD of a Supermicro H8DGU's IVRS (57ED146F2C3C of tests/machines): 0xd7 of the FCH, of its
+ * I/O APIC and of its HPET.
+ */
 static void test_settings_of_fch(void **)
 {
 	static const u8 h8dgu[] = {

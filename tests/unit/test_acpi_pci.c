@@ -17,14 +17,20 @@ static void test_roots(void **)
 {
 	struct aml *a = &out[0];
 
-	/* Fields, regions and methods stand between them: OperationRegion (DBG, SystemIO, 0x402, 1), Field, Mutex, Event, Noop. */
+	/*
+	 * Fields, regions and methods stand between them: OperationRegion (DBG, SystemIO, 0x402,
+	 * 1), Field, Mutex, Event, Noop.
+	 */
 	RAW(a, 0x5b, 0x80, 'D', 'B', 'G', '_', 0x01, 0x0b, 0x02, 0x04, 0x01);
 	RAW(a, 0x5b, 0x81, 0x0b, 'D', 'B', 'G', '_', 0x01, 'D', 'B', 'G', 'B', 0x08);
 	RAW(a, 0x5b, 0x01, 'M', 'T', 'X', '_', 0x00, 0x5b, 0x02, 'E', 'V', 'T', '_', 0xa3);
 	/* Method (FOO, 1) { _HID and a root's ID, which nothing declares } */
 	RAW(a, 0x14, 0x10, 'F', 'O', 'O', '_', 0x01, 0x08, '_', 'H', 'I', 'D', 0x0c, 0x41, 0xd0,
 	    0x0a, 0x08);
-	/* Name (BUF, Buffer (2) {}), CreateByteField (BUF, 0, BYT), External (X, Device), Alias (A, B) */
+	/*
+	 * Name (BUF, Buffer (2) {}), CreateByteField (BUF, 0, BYT), External (X, Device), Alias (A,
+	 * B)
+	 */
 	RAW(a, 0x08, 'B', 'U', 'F', '_', 0x11, 0x05, 0x0a, 0x02, 0x00, 0x00, 0x8c, 'B', 'U', 'F',
 	    '_', 0x00, 'B', 'Y', 'T', '_');
 	RAW(a, 0x15, 0x5c, '_', 'X', '_', '_', 0x06, 0x00, 0x06, 'B', 'U', 'F', '_', 'B', 'U', 'G',
@@ -60,7 +66,10 @@ static unsigned read_crs(const u8 *bytes, size_t n)
 
 	aml_init(a, text[0], ROOM);
 	begin_root(a, "PCI0", "PNP0A08");
-	/* Name (_CRS, Buffer (n) { ... }): a PkgLength of two bytes, which counts itself, and a WordConst. */
+	/*
+	 * Name (_CRS, Buffer (n) { ... }): a PkgLength of two bytes, which counts itself, and a
+	 * WordConst.
+	 */
 	RAW(a, 0x08, '_', 'C', 'R', 'S', 0x11, (u8)(0x40 | ((n + 5) & 0xf)), (u8)((n + 5) >> 4),
 	    0x0b, (u8)n, (u8)(n >> 8));
 	raw(a, bytes, n);
@@ -70,7 +79,10 @@ static unsigned read_crs(const u8 *bytes, size_t n)
 }
 
 #define CRS(...) read_crs((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
-/* Address space descriptors (ACPI 6.4, 6.4.3.5): type, minimum, maximum, translation, length, their numbers lowest byte first. */
+/*
+ * Address space descriptors (ACPI 6.4, 6.4.3.5): type, minimum, maximum, translation, length, their
+ * numbers lowest byte first.
+ */
 #define W(v) (u8)(v), (u8)((v) >> 8)
 #define D(v) W(v), W((v) >> 16)
 #define Q(v) D(v), D((u64)(v) >> 32)
@@ -278,7 +290,10 @@ static void test_links_by_paths(void **)
 	    0x00, 0x00, 0x00, 0x79, 0x00);
 	aml_end(a);
 	aml_end(a);
-	/* Name (_PRT, Package (2) { Package (4) { 0x6ffff, 0, ISA.LNKC, 0 }, Package (4) { 0x6ffff, 1, ISA.LNKC, 0 } }) */
+	/*
+	 * Name (_PRT, Package (2) { Package (4) { 0x6ffff, 0, ISA.LNKC, 0 }, Package (4) { 0x6ffff,
+	 * 1, ISA.LNKC, 0 } })
+	 */
 	RAW(a, 0x08, '_', 'P', 'R', 'T', 0x12, 0x2b, 0x02);
 	RAW(a, 0x12, 0x13, 0x04, 0x0c, W(0xffff), W(6), 0x0a, 0, 0x2e, 'I', 'S', 'A', '_', 'L', 'N',
 	    'K', 'C', 0x00);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/acpi/spcr.c kernel/acpi/aml_uart.c kernel/acpi/aml.c kernel/acpi/aml_resource.c kernel/acpi/rsdp.c */
 /*
- * Serial ports by firmware's tables: SPCR (Microsoft's, 1.10), and PNP0501 of the DSDT, as QEMU writes it, as other firmware does
- * (ACPI 6.4, 6.4.2, 6.4.3), and cut at each byte.
+ * Serial ports by firmware's tables: SPCR (Microsoft's, 1.10), and PNP0501 of the DSDT, as QEMU
+ * writes it, as other firmware does (ACPI 6.4, 6.4.2, 6.4.3), and cut at each byte.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -258,7 +258,10 @@ static void test_resources(void **)
 	used = 0;
 	hid();
 	assert_false(find(0));
-	/* A table full of the ID is not read to its end: each costs as much as all before it are long. */
+	/*
+	 * A table full of the ID is not read to its end: each costs as much as all before it are
+	 * long.
+	 */
 	for (unsigned lies = 63; lies < 65; lies++) {
 		used = 0;
 		for (unsigned i = 0; i < lies; i++)
@@ -266,7 +269,10 @@ static void test_resources(void **)
 		com("COM1", 0x3f8, 4, 0xf);
 		assert_int_equal(find(0), lies < 64);
 	}
-	/* Behind a device of its own, which is not the one that has the ID; of two interrupts the first. */
+	/*
+	 * Behind a device of its own, which is not the one that has the ID; of two interrupts the
+	 * first.
+	 */
 	used = 0;
 	device("UAR1");
 	bridge = length_at;

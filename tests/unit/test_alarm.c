@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: -D_GNU_SOURCE */
 /*
- * Timers of CPUs whose local APIC is a guest's, over a model of an HPET (IA-PC HPET 1.0a, 2.3.8 and 2.3.9): comparators that
- * compare for equality, 32 bits when told so, and interrupt at the wrap, too; an I/O APIC; NMIs of the boot CPU.
+ * Timers of CPUs whose local APIC is a guest's, over a model of an HPET (IA-PC HPET 1.0a, 2.3.8 and
+ * 2.3.9): comparators that compare for equality, 32 bits when told so, and interrupt at the wrap,
+ * too; an I/O APIC; NMIs of the boot CPU.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +75,10 @@ void nmi_expected(unsigned cpu)
 	excused++;
 }
 
-/* Time goes on by so many ticks of the HPET: what a comparator passes on the way, it interrupts for. */
+/*
+ * Time goes on by so many ticks of the HPET: what a comparator passes on the way, it interrupts
+ * for.
+ */
 static void ticks(u64 n)
 {
 	u32 from = counter(), to;
@@ -314,7 +318,10 @@ static void test_inputs(void **state)
 	assert_true(m.tried == (1 << 8 | 0xff << 16) && m.opens == 9);
 }
 
-/* The NMI of one shot came before the CPU slept: it is looked at in the next one, and does not stop that. */
+/*
+ * The NMI of one shot came before the CPU slept: it is looked at in the next one, and does not stop
+ * that.
+ */
 static void test_seen_late(void **)
 {
 	m.noted = owed = true;
@@ -389,7 +396,10 @@ static void test_one(void **)
 	host_timer_arm(&t, deadline);
 	assert_int_equal(cpu_own(&cpus[1], due), deadline | 1);
 	assert_false(apic_armed);
-	/* 2^31 ticks of 10 ns are 21 s: one NMI on the way; whoever comes to a window before, it is not the alarm's. */
+	/*
+	 * 2^31 ticks of 10 ns are 21 s: one NMI on the way; whoever comes to a window before, it is
+	 * not the alarm's.
+	 */
 	ticks(2000000000);
 	assert_true(!m.nmis && !boot_window());
 	while (!m.nmis && m.tsc < deadline)

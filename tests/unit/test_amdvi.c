@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/iommu/amdvi_tables.c arch/x86_64/stage2/stage2.c */
 /*
- * AMD-Vi against a unit made of this file, which goes by the numbers of its manual: registers; a walker that keeps of device
- * table, page tables and interrupt tables what it has read until a command drops it, reserved bits being errors; events.
+ * AMD-Vi against a unit made of this file, which goes by the numbers of its manual: registers; a
+ * walker that keeps of device table, page tables and interrupt tables what it has read until a
+ * command drops it, reserved bits being errors; events.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -463,7 +464,10 @@ static void test_start(void **)
 	assert_int_equal(amdvi_ops.set(&unit, 0x310, 5, 0x9000), 0);
 	assert_null(amdvi_ops.enable(&unit, 0xfee05000, 0x400));
 	assert_true(hw.devices_dropped == 65536 && !strncmp(hw.log, "d0 d1 d2 ", 9));
-	/* Tunnel, posted writes, isochronous as firmware says; coherent, commands, events and their message, GA, XT. */
+	/*
+	 * Tunnel, posted writes, isochronous as firmware says; coherent, commands, events and their
+	 * message, GA, XT.
+	 */
 	assert_int_equal(hw.control, 0x1 | 0x2 | 0x4 | 0x8 | 0x100 | BIT(10) | BIT(11) | BIT(12) |
 					     BIT(17) | BIT(50));
 	assert_true(hw.commands >> 56 == 8 && hw.events >> 56 == 8 && !hw.exclusion &&
@@ -658,8 +662,9 @@ static void test_interrupts(void **)
 }
 
 /*
- * As recorded IVRSs have it of 00:14.0: INIT, ExtINT, NMI, LINT0, LINT1 pass, and system management writes (01), for which the
- * entry must let writes through (erratum 63); memory is out of reach all the same, and no other function has any of it.
+ * As recorded IVRSs have it of 00:14.0: INIT, ExtINT, NMI, LINT0, LINT1 pass, and system management
+ * writes (01), for which the entry must let writes through (erratum 63); memory is out of reach all
+ * the same, and no other function has any of it.
  */
 static void test_settings(void **)
 {

@@ -79,7 +79,10 @@ static void test_resources(void **)
 /* PkgLength takes 1 to 4 bytes and counts itself: each border, from both sides. */
 static void test_package_length_borders(void **)
 {
-	/* Device content: 4 of its name, then integers by name: "08 name 0a 02" and "08 name 00", of 7 and 6 bytes. */
+	/*
+	 * Device content: 4 of its name, then integers by name: "08 name 0a 02" and "08 name 00",
+	 * of 7 and 6 bytes.
+	 */
 	static const struct {
 		size_t content;
 		u8 length[4];

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: -Wno-unused-function @tests/unit/aml.sources kernel/acpi/aml_cst.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c lib/span.c */
-/* Processors and their _CST in AML: how they are declared, and what is no C-state. Real firmware: test_recorded_machines.py. */
+/*
+ * Processors and their _CST in AML: how they are declared, and what is no C-state. Real firmware:
+ * test_recorded_machines.py.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +47,10 @@ static void hid(struct aml *a)
 	RAW(a, 0x08, '_', 'H', 'I', 'D', 0x0d, 'A', 'C', 'P', 'I', '0', '0', '0', '7', 0x00);
 }
 
-/* Package (4) { ResourceTemplate () { Register (space, 2, class, address, 1) }, type, latency, 1000 } of 33 bytes. */
+/*
+ * Package (4) { ResourceTemplate () { Register (space, 2, class, address, 1) }, type, latency, 1000
+ * } of 33 bytes.
+ */
 static void state(struct aml *a, u8 space, u8 class, u8 address, u8 type, u8 latency)
 {
 	RAW(a, 0x12, 0x20, 0x04, 0x11, 0x14, 0x0a, 0x11, 0x82, 0x0c, 0x00, space, 0x02, class, 0x01,
@@ -103,7 +109,10 @@ static void test_processor(void **)
 	assert_int_equal(aml_processors(&tables, NULL, 0), 2);
 }
 
-/* _HID and _UID in either order; a device of another kind is none; methods that do nothing but return, also another CPU's. */
+/*
+ * _HID and _UID in either order; a device of another kind is none; methods that do nothing but
+ * return, also another CPU's.
+ */
 static void test_devices(void **)
 {
 	struct aml *a = &out[0];
@@ -142,7 +151,10 @@ static void test_devices(void **)
 		is_amd(&cpu[i].states);
 }
 
-/* What is there under a condition, or is code, is not known; the first that is there for certain counts. */
+/*
+ * What is there under a condition, or is code, is not known; the first that is there for certain
+ * counts.
+ */
 static void test_unknown(void **)
 {
 	struct aml *a = &out[0];
@@ -166,7 +178,10 @@ static void test_unknown(void **)
 	state(a, 0x7f, 2, 0, 1, 7);
 	assert_int_equal(processors(), 1);
 	is_amd(&cpu[0].states);
-	/* A processor under a condition is none for certain: If (PCF0) { Processor (C001, 1, 0x810, 6) {} } */
+	/*
+	 * A processor under a condition is none for certain: If (PCF0) { Processor (C001, 1, 0x810,
+	 * 6) {} }
+	 */
 	RAW(a, 0xa0, 0x12, 'P', 'C', 'F', '0');
 	begin_processor(a, "C001", 1, 11);
 	assert_int_equal(processors(), 1);

@@ -33,7 +33,10 @@ static void test_methods(void **)
 	assert_int_equal(root[0].proximity, 7);
 }
 
-/* Method (_PRT) { If (condition) { Return (PRTP) } Else { Return (PRTA) } }: with the APIC it is PRTA. */
+/*
+ * Method (_PRT) { If (condition) { Return (PRTP) } Else { Return (PRTA) } }: with the APIC it is
+ * PRTA.
+ */
 static unsigned by_method(const u8 *condition, u8 n, bool flag, const char *first,
 			  const char *second, bool has_else)
 {
@@ -106,7 +109,10 @@ static void test_chosen_table(void **)
 	assert_int_equal(route(6, 2, 11, &gsi, &low), -ENOENT);
 }
 
-/* What \_PIC does, and methods that it calls, in the second table; the first asks for PICF. 16, 11 by the other table, or 0. */
+/*
+ * What \_PIC does, and methods that it calls, in the second table; the first asks for PICF. 16, 11
+ * by the other table, or 0.
+ */
 static u32 by_pic(const u8 *code, u8 n)
 {
 	u32 gsi;
@@ -132,7 +138,10 @@ static u32 by_pic(const u8 *code, u8 n)
 static void test_pic(void **)
 {
 	assert_int_equal(PIC(PICF(0x68)), 16);
-	/* Behind another store, to a port that shows how far firmware came; an Else may be there or not. */
+	/*
+	 * Behind another store, to a port that shows how far firmware came; an Else may be there or
+	 * not.
+	 */
 	assert_int_equal(PIC(DBG8(0x01), TO('G', 'P', 'I', 'C', 0x68), 0xa3, PICF(0x68)), 16);
 	assert_int_equal(PIC(0xa0, 0x08, 0x68, DBG8(0x01), 0xa1, 0x07, DBG8(0x00), PICF(0x68)), 16);
 	assert_int_equal(PIC(0xa0, 0x08, 0x68, DBG8(0x01), PICF(0x68)), 16);
@@ -152,7 +161,10 @@ static void test_pic(void **)
 	assert_int_equal(PIC('N', 'O', 'T', 'E', 0x01), 0);
 	assert_int_equal(PIC('L', 'O', 'O', 'P', 0x68, PICF(0x68)), 0);
 	assert_int_equal(PIC('N', 'O', 'N', 'E', 0x68, PICF(0x68)), 0);
-	/* What comes last holds, and what is no constant is unknown: PICF = Local0, PICF |= 2, a loop. */
+	/*
+	 * What comes last holds, and what is no constant is unknown: PICF = Local0, PICF |= 2, a
+	 * loop.
+	 */
 	assert_int_equal(PIC(PICF(0x68), PICF(0x00)), 11);
 	assert_int_equal(PIC(PICF(0x68), PICF(0x60)), 0);
 	assert_int_equal(PIC(PICF(0x68), 0x7d, 'P', 'I', 'C', 'F', 0x0a, 0x02, 'P', 'I', 'C', 'F'),
@@ -160,7 +172,10 @@ static void test_pic(void **)
 	assert_int_equal(PIC(PICF(0x68), 0xa2, 0x08, 0x60, PICF(0x00)), 0);
 }
 
-/* _PRT as a method of this code, in a root with the tables PRTP (by 11) and PRTA (16), and \_PIC. 16, 11 or 0: unknown. */
+/*
+ * _PRT as a method of this code, in a root with the tables PRTP (by 11) and PRTA (16), and \_PIC.
+ * 16, 11 or 0: unknown.
+ */
 static u32 by_code(const u8 *code, u8 n)
 {
 	static const char *const legacy[] = { "LNKA", "LNKA", "LNKA" }, *const apic[] = { "GSIA",
@@ -271,7 +286,9 @@ static void test_names_in_methods(void **)
 	assert_int_equal(gsi, 16);
 }
 
-/* Name (_PRT, Package () { Package () { 0x6ffff, 1, ^GSIA, 0 } }): as from where _PRT is declared. */
+/*
+ * Name (_PRT, Package () { Package () { 0x6ffff, 1, ^GSIA, 0 } }): as from where _PRT is declared.
+ */
 static void test_names_in_packages(void **)
 {
 	u32 gsi;

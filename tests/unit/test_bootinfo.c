@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c */
-/* Multiboot2 information: hand-built structures after the specification's section 3.6, and broken ones. */
+/*
+ * Multiboot2 information: hand-built structures after the specification's section 3.6, and broken
+ * ones.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -312,7 +315,9 @@ static void test_multiboot_map_wins_over_efi(void **)
 	assert_int_equal(bi.range[bi.nr_ranges - 1].end, 0x40000000);
 }
 
-/* As servers have it: hundreds of descriptors, which for us are one piece, or which nobody needs. */
+/*
+ * As servers have it: hundreds of descriptors, which for us are one piece, or which nobody needs.
+ */
 static void efi_descriptors(unsigned count, u32 other)
 {
 	size_t at = begin_efi_map();
@@ -553,7 +558,10 @@ static void test_bad_entry_size(void **)
 	}
 }
 
-/* Every truncation, and random bytes everywhere: no crash, no read outside, and what is accepted is in order. */
+/*
+ * Every truncation, and random bytes everywhere: no crash, no read outside, and what is accepted is
+ * in order.
+ */
 static void test_hostile(void **)
 {
 	static u8 original[4096];

@@ -48,7 +48,10 @@ static void expect_default(void)
 	assert_false(c.console_named || c.baud_named || c.console_wide);
 }
 
-/* One word that is wrong: one report, which names it and says what was expected, and nothing is changed. */
+/*
+ * One word that is wrong: one report, which names it and says what was expected, and nothing is
+ * changed.
+ */
 static void refuse(const char *word, const char *expected)
 {
 	assert_int_equal(parse(word), 1);
@@ -97,7 +100,9 @@ static void test_gdb(void **)
 	assert_int_equal(c.gdb_irq, 4);
 	assert_int_equal(c.gdb_baud, 9600);
 	assert_string_equal(c.gdb_vm, "a234567890123456789012345678901");
-	/* Not the console's port, whichever word comes first; com1 is the console without a word. */
+	/*
+	 * Not the console's port, whichever word comes first; com1 is the console without a word.
+	 */
 	assert_int_equal(parse("console=com2 gdb=com1,a"), 0);
 	assert_int_equal(parse("console=none gdb=com1,a"), 0);
 	assert_int_equal(parse("console=mmio:0x3f8 gdb=com1,a"), 0);

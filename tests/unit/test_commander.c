@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_commander.sources */
-/* The node as the VM that commands it sees it: messages, rights, images, files of VMs. docs/commander.md */
+/*
+ * The node as the VM that commands it sees it: messages, rights, images, files of VMs.
+ * docs/commander.md
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -336,7 +339,10 @@ static unsigned modules(void)
 	return n;
 }
 
-/* A name gets another content; VMs that are there keep theirs, over their restarts; nothing of it is left at the end. */
+/*
+ * A name gets another content; VMs that are there keep theirs, over their restarts; nothing of it
+ * is left at the end.
+ */
 static void test_replace(void **)
 {
 	static u8 first[1000], second[1000], third[1000];
@@ -374,7 +380,10 @@ static void test_replace(void **)
 	ask(COMMANDER_IMAGES, "");
 	assert_true(strstr(text(), left) && strstr(text(), "\nname=image\t") &&
 		    strstr(text(), "\tused=yes\tboot=no"));
-	/* Neither can be removed, nor the name that one has left be given away; and back again to what is still there. */
+	/*
+	 * Neither can be removed, nor the name that one has left be given away; and back again to
+	 * what is still there.
+	 */
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, left), EBUSY);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
 	assert_int_equal(put(0, left, first, sizeof(first)), EINVAL);
@@ -438,7 +447,10 @@ static void test_room(void **)
 	assert_int_equal(ask(COMMANDER_IMAGE, line), ENOSPC);
 	assert_string_equal(
 		text(), "large: 8388608 bytes in whole 2 MiB: control_may has memory for 0 more");
-	/* Nor for what has no room beside an image that a VM names, though nobody names it by another of its names. */
+	/*
+	 * Nor for what has no room beside an image that a VM names, though nobody names it by
+	 * another of its names.
+	 */
 	assert_int_equal(put(0, "twin", data[0], sizeof(data[0])), 0);
 	snprintf(line, sizeof(line), "large %lu %s", (u64)MIB(5), hex);
 	assert_int_equal(ask(COMMANDER_IMAGE, line), ENOSPC);
@@ -607,7 +619,10 @@ static void test_files(void **)
 	assert_int_equal(monitor_nr_slots, 3);
 	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
 	assert_ptr_equal(strrchr(text(), '\n'), strchr(text(), '\n'));
-	/* The monitor console has a command, perhaps for the VM of a slot that is left: nobody else gets it before that is done. */
+	/*
+	 * The monitor console has a command, perhaps for the VM of a slot that is left: nobody else
+	 * gets it before that is done.
+	 */
 	assert_int_equal(ask(COMMANDER_CREATE, "f.conf\nname = f\n" VM), 0);
 	monitor_turn = 7;
 	assert_int_equal(ask(COMMANDER_DESTROY, "f"), 0);
@@ -625,7 +640,10 @@ static void test_files(void **)
 	assert_int_equal(ask(COMMANDER_DESTROY, "e"), EBUSY);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
 	monitor_slots[1].stays = false;
-	/* Not its file: that is the name of whose a function is that did not stop, and would be the next VM's. */
+	/*
+	 * Not its file: that is the name of whose a function is that did not stop, and would be the
+	 * next VM's.
+	 */
 	pci_holder = monitor_slots[1].config;
 	assert_int_equal(ask(COMMANDER_DESTROY, "e"), EBUSY);
 	assert_non_null(strstr(
@@ -639,7 +657,10 @@ static void test_files(void **)
 #define WHEN "ended=1700000000"
 #define assert_said(what) assert_non_null(strstr(text(), what))
 
-/* How a VM's last run ended, and why there was none, stay with its name, with what the log and it said. */
+/*
+ * How a VM's last run ended, and why there was none, stay with its name, with what the log and it
+ * said.
+ */
 static void test_outcome(void **)
 {
 	static struct vm_config config = {
@@ -731,7 +752,10 @@ static void test_outcome(void **)
 	assert_null(strstr(text(), "vm=b\t"));
 }
 
-/* What else is counted: of VMs that run, of functions of which something was blocked, of the machine. */
+/*
+ * What else is counted: of VMs that run, of functions of which something was blocked, of the
+ * machine.
+ */
 static void test_counts(void **)
 {
 	commander_begin("");
@@ -750,7 +774,9 @@ static void test_counts(void **)
 	assert_string_equal(text(), "function=0000:02:01.0\tblocked_dma=5\tblocked_interrupts=1\n");
 }
 
-/* The text of a VM's file, of the boot's and of one that was made, for as long as that VM is there. */
+/*
+ * The text of a VM's file, of the boot's and of one that was made, for as long as that VM is there.
+ */
 static void test_file_text(void **)
 {
 	static char large[40000];
@@ -794,7 +820,10 @@ static void test_file_text(void **)
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }
 
-/* One that still starts is as new as it can be; one that begins to run just then is stopped, and so are all others. */
+/*
+ * One that still starts is as new as it can be; one that begins to run just then is stopped, and so
+ * are all others.
+ */
 static void test_restart(void **)
 {
 	commander_begin("create, destroy, boot");
@@ -819,7 +848,10 @@ static void test_restart(void **)
 	assert_int_equal(monitor_slots[1].starts, 2);
 }
 
-/* A VM's life a thousand times: what the node has of its own, of guests' memory and of modules is as it was. */
+/*
+ * A VM's life a thousand times: what the node has of its own, of guests' memory and of modules is
+ * as it was.
+ */
 static void test_thousand(void **)
 {
 	static u8 data[1000];
@@ -852,7 +884,10 @@ static void test_thousand(void **)
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }
 
-/* A console is read on from where one has stopped, and from the oldest that is kept where that has gone. */
+/*
+ * A console is read on from where one has stopped, and from the oldest that is kept where that has
+ * gone.
+ */
 static void test_output(void **)
 {
 	static u8 ring[8] = "89234567", typed[3 + COMMANDER_TYPED] = "b\nx";
@@ -927,7 +962,10 @@ static void test_memory(void **)
 	there.vm.nr_paused = 2;
 	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
 	assert_non_null(strstr(text(), "paused=yes"));
-	/* Zeros end with a piece of memory, what is asked for, what one request looks at, and before a page that is not zero. */
+	/*
+	 * Zeros end with a piece of memory, what is asked for, what one request looks at, and
+	 * before a page that is not zero.
+	 */
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 1048576"), 0);
 	assert_string_equal(text(), "zeros=8192\tbytes=0\n");
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 4096 1048576"), 0);
@@ -955,7 +993,10 @@ static void test_memory(void **)
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 1064960 1048576"), 0);
 	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
 	fake_host.nr_lost = 0;
-	/* One of which nobody knows yet: before it are zeros, or it is among what is no zeros, where it is told of as such. */
+	/*
+	 * One of which nobody knows yet: before it are zeros, or it is among what is no zeros,
+	 * where it is told of as such.
+	 */
 	lose_memory(ram + 7 * 512);
 	memset(ram + 5 * 512, 0, 2 * PAGE_SIZE);
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 1048576"), 0);
@@ -1027,7 +1068,10 @@ static void test_kept(void **)
 	assert_non_null(strstr(text(), "\tstate=crashed\t"));
 }
 
-/* The pages of an answer are its lines, each once and in order, whatever is counted for the first time between them. */
+/*
+ * The pages of an answer are its lines, each once and in order, whatever is counted for the first
+ * time between them.
+ */
 static void test_pages(void **)
 {
 	static struct vcpu vcpus[200];

@@ -159,8 +159,9 @@ static void defaults(void **)
 }
 
 /*
- * interrupts: each reason for which it is not direct, alone and in its row; asked: does it refuse direct, too? What the VM file
- * says comes first, and what the parser cannot know does not count with it.
+ * interrupts: each reason for which it is not direct, alone and in its row; asked: does it refuse
+ * direct, too? What the VM file says comes first, and what the parser cannot know does not count
+ * with it.
  */
 static void not_direct(void **)
 {
@@ -231,7 +232,10 @@ static void not_direct(void **)
 	for (unsigned i = 0; i < 13; i++)
 		assert_non_null(vm_config_not_direct(&config, all, &row));
 	assert_null(vm_config_not_direct(&config, all, &row));
-	/* A watchdog, which every VM has, goes where the node has no timer for it: who asks for direct has none then. */
+	/*
+	 * A watchdog, which every VM has, goes where the node has no timer for it: who asks for
+	 * direct has none then.
+	 */
 	assert_int_equal(parse(REQUIRED), 0);
 	row = 0;
 	assert_null(vm_config_not_direct(&config, 0, &row));
@@ -616,7 +620,10 @@ static void nets(void **)
 	assert_true(config.net[3].bridge && !config.net[2].bridge && !config.net[0].bridge);
 	assert_true(config.net[2].mirror && config.net[2].plain && !config.net[2].isolated &&
 		    !config.net[2].mac);
-	/* One of its own for each name and number, locally administered, one interface's, and always the same. */
+	/*
+	 * One of its own for each name and number, locally administered, one interface's, and
+	 * always the same.
+	 */
 	strcpy(config.name, "a");
 	assert_int_equal(vm_config_mac(&config, 0) & 3, 2);
 	assert_true(vm_config_mac(&config, 0) != vm_config_mac(&config, 2));
@@ -701,7 +708,9 @@ static void tell(const char *text)
 	snprintf(told + n, sizeof(told) - n, "%s\n", text);
 }
 
-/* All errors of a file: those before the last are told, and one that follows from another is none. */
+/*
+ * All errors of a file: those before the last are told, and one that follows from another is none.
+ */
 static void all_errors(void **)
 {
 	static const char text[] =

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_config_off.sources */
-/* Images without some of the options: keys and words name what they need, and one key is for all ends. */
+/*
+ * Images without some of the options: keys and words name what they need, and one key is for all
+ * ends.
+ */
 #undef CONFIG_NUMA
 #undef CONFIG_VM_SHARING
 #undef CONFIG_VM_PAUSE

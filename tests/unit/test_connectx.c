@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_connectx.sources */
 /*
- * An InfiniBand card as its public dumps show it, PF and VF: the capability walker, the judgement, the table of rules and the
- * MSI-X logic on its registers. The card itself nobody of us has.
+ * An InfiniBand card as its public dumps show it, PF and VF: the capability walker, the judgement,
+ * the table of rules and the MSI-X logic on its registers. The card itself nobody of us has.
  *
- * A ConnectX-5's configuration space, PF and VF, put together from public dumps: connectx5.h says which bytes are
- * whose.
+ * A ConnectX-5's configuration space, PF and VF, put together from public dumps: connectx5.h says
+ * which bytes are whose.
  */
 #include "kernel/pci/sriov.h"
 #include "tests/unit/connectx5.h"
@@ -138,7 +138,10 @@ static void test_pf_differences(void **)
 	assert_int_equal(n, ARRAY_SIZE(expected));
 }
 
-/* Whatever a guest writes, these only ever change: and within them not what is the path's or the host's. */
+/*
+ * Whatever a guest writes, these only ever change: and within them not what is the path's or the
+ * host's.
+ */
 static void test_pf_writes(void **)
 {
 	/* clang-format off */
@@ -158,7 +161,10 @@ static void test_pf_writes(void **)
 	assert_int_equal(pci_config_read(&dev.config, 0xc0, 1), 9);
 }
 
-/* Table and pending bits are trapped, a page each; initialisation segment and doorbells (UAR pages) are not. */
+/*
+ * Table and pending bits are trapped, a page each; initialisation segment and doorbells (UAR pages)
+ * are not.
+ */
 static void test_pf_bar(void **)
 {
 	assert_int_equal(dev.nr_msix, 64);
@@ -167,7 +173,10 @@ static void test_pf_bar(void **)
 		assert_int_equal(is_mapped(0xf8000000 + at), at != 0x2000 && at != 0x3000);
 }
 
-/* Each of the 64 entries gets a vector of the host's, and only what the guest may say is ever in the card's table. */
+/*
+ * Each of the 64 entries gets a vector of the host's, and only what the guest may say is ever in
+ * the card's table.
+ */
 static void test_pf_msix(void **)
 {
 	const struct mmio_ops *ops = parts.ranges.mmio[0].ops;

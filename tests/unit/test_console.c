@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c kernel/console/plain.c kernel/console/serial.c kernel/log/printk.c */
-/* The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow. */
+/*
+ * The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -176,7 +178,10 @@ static void receive_byte(u8 byte, u8 status)
 	input_status[input_head++] = status;
 }
 
-/* What is no proper port is the console if the operator has named it, and he reads so; else it is none. */
+/*
+ * What is no proper port is the console if the operator has named it, and he reads so; else it is
+ * none.
+ */
 static void test_odd(void **)
 {
 	struct cmdline named = com1;
@@ -283,7 +288,10 @@ static void test_never_waits_and_tells_of_room(void **)
 	assert_int_equal(room_calls, 1);
 }
 
-/* The ring is emptied by others' writes, while the handler's CPU is busy: the waiter still hears of room. */
+/*
+ * The ring is emptied by others' writes, while the handler's CPU is busy: the waiter still hears of
+ * room.
+ */
 static void test_room_without_handler(void **)
 {
 	static u8 flood[10000];
@@ -478,7 +486,10 @@ static void flood_third(struct host_console *u)
 		;
 }
 
-/* Two that always have more to say than the line takes: both get their turns, nothing is lost or mixed. */
+/*
+ * Two that always have more to say than the line takes: both get their turns, nothing is lost or
+ * mixed.
+ */
 static void test_flooding_users_take_turns(void **)
 {
 	unsigned lines = 0;
@@ -510,7 +521,10 @@ static void test_flooding_users_take_turns(void **)
 	only_user();
 }
 
-/* A guest that asks again whenever a byte has left does not keep out one that waits to be told of room. */
+/*
+ * A guest that asks again whenever a byte has left does not keep out one that waits to be told of
+ * room.
+ */
 static void test_nobody_overtakes(void **)
 {
 	static const u8 flood[64];
@@ -542,7 +556,10 @@ static void let_other_ask(struct host_console *u)
 	user.tx_room = third.tx_room = on_room;
 }
 
-/* Who comes to wait while the ones before are told of room, with nothing left to send, is told as well. */
+/*
+ * Who comes to wait while the ones before are told of room, with nothing left to send, is told as
+ * well.
+ */
 static void test_waits_for_an_idle_line(void **)
 {
 	static const u8 flood[64];
@@ -676,7 +693,10 @@ static void test_ring(void **)
 		printk("line %u %s", i, "0123456789012345678901234567890123456789");
 	nr_last = 0;
 	printk_last(&printk_log, ~0u, on_last);
-	/* 65536 bytes of lines of 60 bytes (and the level and the newline), the oldest one cut and left out. */
+	/*
+	 * 65536 bytes of lines of 60 bytes (and the level and the newline), the oldest one cut and
+	 * left out.
+	 */
 	assert_in_range(nr_last, 1050, 1092);
 	assert_string_equal(last_text,
 			    "margay: line 4999 0123456789012345678901234567890123456789");

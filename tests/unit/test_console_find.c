@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console_find.c */
-/* Which port is the console: the operator's word, else SPCR, else the DSDT, else COM1; and what is learned of its interrupt. */
+/*
+ * Which port is the console: the operator's word, else SPCR, else the DSDT, else COM1; and what is
+ * learned of its interrupt.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

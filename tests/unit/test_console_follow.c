@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* Whom the serial line's interrupt comes to, by whom that is changed, and that it is never lost between two CPUs. */
+/*
+ * Whom the serial line's interrupt comes to, by whom that is changed, and that it is never lost
+ * between two CPUs.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

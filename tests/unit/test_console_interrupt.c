@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
 /*
- * The console's interrupt is relied on only if it comes, each time, and no NMI of that is taken for the platform's; without it the
- * line is looked at, and an idle node wakes to.
+ * The console's interrupt is relied on only if it comes, each time, and no NMI of that is taken for
+ * the platform's; without it the line is looked at, and an idle node wakes to.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static struct {
 	bool expected;
 
 	u32 masked;
-	int on;		 /* the interrupt that is in use */
+	int on;   /* the interrupt that is in use */
 	bool asking;
 	bool locked;
 	struct host_timer *timer;
@@ -71,7 +71,10 @@ void serial_unlock(bool locked)
 
 void serial_ask(bool on)
 {
-	/* What has come before has been looked at: its device, which may have the same input, would keep that high. */
+	/*
+	 * What has come before has been looked at: its device, which may have the same input, would
+	 * keep that high.
+	 */
 	assert_true(line.locked && line.asking != on && !(on && line.noted));
 	line.asking = on;
 	line.asks += on;
@@ -95,7 +98,10 @@ void nmi_expected(unsigned cpu)
 	line.expected = true;
 }
 
-/* What is looked at with no word of whose it may be is the platform's, which is the node's end by nmi=panic. */
+/*
+ * What is looked at with no word of whose it may be is the platform's, which is the node's end by
+ * nmi=panic.
+ */
 void nmi_look(void)
 {
 	assert_false(line.noted && !line.expected);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console/console.c kernel/console/console_poll.c kernel/console/plain.c */
-/* No user of the console can write what makes a VM's or the node's last line, whatever it does; the log can. */
+/*
+ * No user of the console can write what makes a VM's or the node's last line, whatever it does; the
+ * log can.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/console/stats.c vmm/console/cache_use.c */
-/* The command stats: shares, rates and times of known counts, of a VM, of a vCPU, and since the last time. */
+/*
+ * The command stats: shares, rates and times of known counts, of a VM, of a vCPU, and since the
+ * last time.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +81,10 @@ struct vm *monitor_vm_hold(unsigned i)
 
 void monitor_vm_release(void) { }
 
-/* Two caches. How often vCPUs have been asked; `counting`, whether there is anything; `deaf`, a vCPU that cannot be called. */
+/*
+ * Two caches. How often vCPUs have been asked; `counting`, whether there is anything; `deaf`, a
+ * vCPU that cannot be called.
+ */
 static unsigned asked[2], answered;
 static bool counting, is_later;
 static const struct vcpu *deaf;
@@ -239,7 +245,10 @@ static void expect_use(const char *text)
 	assert_string_equal(strstr(said, "vm0: cache") ? strstr(said, "vm0: cache") : "", text);
 }
 
-/* One vCPU of each cache reads twice, and its guest goes on meanwhile; the last one's line ends the answer. */
+/*
+ * One vCPU of each cache reads twice, and its guest goes on meanwhile; the last one's line ends the
+ * answer.
+ */
 static void test_cache_use(void **)
 {
 	counting = true;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/counters.c @tests/unit/lapic.sources @tests/unit/cpuid.sources @tests/unit/fake_vm.sources */
 /*
- * A guest that owns the performance counters of its CPUs: which registers it reaches itself (SDM vol. 4, table 2-2; APM
- * vol. 2, appendix A), what it may select, and to whom an overflow is told. The CPU is one in memory.
+ * A guest that owns the performance counters of its CPUs: which registers it reaches itself (SDM
+ * vol. 4, table 2-2; APM vol. 2, appendix A), what it may select, and to whom an overflow is told.
+ * The CPU is one in memory.
  *
- * What recorded CPUs would show of them: test_cpuid_policy.c. That none are told of where there are none: the tiny
- * guest counters.
+ * What recorded CPUs would show of them: test_cpuid_policy.c. That none are told of where there are
+ * none: the tiny guest counters.
  */
 #include <errno.h>
 #include <setjmp.h>

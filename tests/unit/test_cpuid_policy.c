@@ -7,7 +7,10 @@
 #include "cpuid_machines.h"
 #include "vmm/counters.h"
 
-/* Leaf 1 ECX that each Intel recording loses: dtes64 monitor ds_cpl vmx smx est tm2 sdbg xtpr pdcm dca. */
+/*
+ * Leaf 1 ECX that each Intel recording loses: dtes64 monitor ds_cpl vmx smx est tm2 sdbg xtpr pdcm
+ * dca.
+ */
 #define INTEL_1_ECX (B(2) | B(3) | B(4) | B(5) | B(6) | B(7) | B(8) | B(11) | B(14) | B(15) | B(18))
 /* dts acpi tm pbe */
 #define INTEL_1_EDX (B(21) | B(22) | B(29) | B(31))
@@ -113,7 +116,10 @@ static void zen(void **)
 	       (0x7efa320b & ~(B(3) | OSXSAVE)) | X2APIC | TSC_DEADLINE | HYPERVISOR, 0x178bfbff);
 	expect(7, 0, 1, 0xf1bf97a9 & ~(B(12) | B(15)), 0x00415fce & ~(B(7) | B(16)), 0x10000010);
 	expect(0x80000000, 0, 0x80000021, 0x68747541, 0x444d4163, 0x69746e65);
-	/* What is left: lahf_lm cmp_legacy cr8_legacy abm sse4a misalignsse 3dnowprefetch tce topoext */
+	/*
+	 * What is left: lahf_lm cmp_legacy cr8_legacy abm sse4a misalignsse 3dnowprefetch tce
+	 * topoext
+	 */
 	expect(0x80000001, 0, 0xa10f11, 0x40000000, 0x004201f3, 0x2fd3fbff);
 	expect(0x80000005, 0, 0xff48ff40, 0xff48ff40, 0x20080140, 0x20080140);
 	expect(0x80000007, 0, 0, 0, 0, 0x100);
@@ -139,7 +145,10 @@ static void zen(void **)
 						    CR4_SMEP | CR4_SMAP | CR4_PKE);
 }
 
-/* Like Zen 4, with mcommit of Zen 2, and l2_tlb_size_x32 (the size of L2's TLBs is told in units of 32) and eraps of Zen 5. */
+/*
+ * Like Zen 4, with mcommit of Zen 2, and l2_tlb_size_x32 (the size of L2's TLBs is told in units of
+ * 32) and eraps of Zen 5.
+ */
 static void zen_with_more(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
 	recorded(ctx, leaf, subleaf, out);
@@ -164,7 +173,10 @@ static void other_zens(void **)
 	assert_int_equal(get(0x80000021, 0).eax & (B(14) | B(24)), B(14));
 }
 
-/* The topology leaves are the host's own, with the vCPU's APIC ID, whatever CPU the table was built on. */
+/*
+ * The topology leaves are the host's own, with the vCPU's APIC ID, whatever CPU the table was built
+ * on.
+ */
 static void topology_of_the_node(void **)
 {
 	build(SAPPHIRE);
@@ -205,7 +217,10 @@ static void threads_by_amd_leaf(void **)
 	assert_int_equal(cpuid_smt_shift(only_amd_leaf, &max), 1);
 }
 
-/* Alder Lake's two kinds of cores, and one without the last cache: leaves 4.3, 0xB, 0x16, 0x1A and 0x80000006 of each. */
+/*
+ * Alder Lake's two kinds of cores, and one without the last cache: leaves 4.3, 0xB, 0x16, 0x1A and
+ * 0x80000006 of each.
+ */
 static struct core {
 	struct cpuid_regs cache;
 	struct cpuid_regs thread;
@@ -213,13 +228,16 @@ static struct core {
 	struct cpuid_regs kind;
 	struct cpuid_regs l2;
 } p_core = {
-	{ 0xfc1fc163, 0x0240003f, 0x9fff, 4 }, { 1, 2, 0x100, 0 }, { 3200, 5200, 100, 0 }, { 0x40000001, 0, 0, 0 },
+	{ 0xfc1fc163, 0x0240003f, 0x9fff, 4 }, { 1, 2, 0x100, 0 }, { 3200, 5200, 100, 0 },
+	{ 0x40000001, 0, 0, 0 },
 	{ 0, 0, 0x05007040, 0 },
 }, e_core = {
-	{ 0xfc1fc163, 0x0240003f, 0x9fff, 4 }, { 1, 1, 0x100, 0 }, { 2400, 3900, 100, 0 }, { 0x20000001, 0, 0, 0 },
+	{ 0xfc1fc163, 0x0240003f, 0x9fff, 4 }, { 1, 1, 0x100, 0 }, { 2400, 3900, 100, 0 },
+	{ 0x20000001, 0, 0, 0 },
 	{ 0, 0, 0x08008040, 0 },
 }, low_power = {
-	{ 0, 0, 0, 0 }, { 1, 1, 0x100, 0 }, { 700, 2500, 100, 0 }, { 0x20000003, 0, 0, 0 }, { 0, 0, 0x08008040, 0 },
+	{ 0, 0, 0, 0 }, { 1, 1, 0x100, 0 }, { 700, 2500, 100, 0 },
+	{ 0x20000003, 0, 0, 0 }, { 0, 0, 0x08008040, 0 },
 };
 
 static void hybrid(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
@@ -266,7 +284,10 @@ static void cores_of_their_own(void **)
 		expect_regs(0x80000006, 0, now->l2);
 		assert_null(cpuid_policy_plain(&table, 0x16));
 	}
-	/* Flat: the same with one package around it; behind the low-power core's last cache there is none. */
+	/*
+	 * Flat: the same with one package around it; behind the low-power core's last cache there
+	 * is none.
+	 */
 	in.flat = true;
 	assert_int_equal(cpuid_policy_build(&in, &table), 0);
 	expect(4, 3, 0, 0, 0, 0);
@@ -276,7 +297,9 @@ static void cores_of_their_own(void **)
 	expect(0xb, 0, 0, 1, 0x100, 0);
 }
 
-/* Only AMD's CPUs have the bit that says there is no EFER.LMSLE; a guest of theirs has none to set. */
+/*
+ * Only AMD's CPUs have the bit that says there is no EFER.LMSLE; a guest of theirs has none to set.
+ */
 static void no_lmsle(void **)
 {
 	build(QEMU);
@@ -340,7 +363,10 @@ static void direct_interrupts(void **)
 	assert_true(some[0] && some[1] && mwaits == 3);
 }
 
-/* counters = yes: Intel's by version 2, with the machine's own numbers and widths; AMD's by their bit alone. */
+/*
+ * counters = yes: Intel's by version 2, with the machine's own numbers and widths; AMD's by their
+ * bit alone.
+ */
 static void counters(void **)
 {
 	bool some = false;

@@ -34,7 +34,9 @@ static void vcpu_state(void **)
 	assert_int_equal(table.basic_index[0x1f], CPUID_NONE);
 }
 
-/* The short way to a leaf says the same as the long one, whatever the vCPU's state and the subleaf. */
+/*
+ * The short way to a leaf says the same as the long one, whatever the vCPU's state and the subleaf.
+ */
 static void plain_leaves(void **)
 {
 	static const struct cpuid_dynamic other = {
@@ -79,7 +81,10 @@ static void xsave_sizes(void **)
 	dyn.xcr0 = 7;
 	assert_int_equal(get(0xd, 0).ebx, 832);
 	assert_int_equal(get(0xd, 1).ebx, 832);
-	/* Standard format: the end of the last component; compacted: 576 + 256 + 64 + 512 + 1024 (+ 8). */
+	/*
+	 * Standard format: the end of the last component; compacted: 576 + 256 + 64 + 512 + 1024 (+
+	 * 8).
+	 */
 	dyn.xcr0 = 0xe7;
 	assert_int_equal(get(0xd, 0).ebx, 0x680 + 0x400);
 	assert_int_equal(get(0xd, 1).ebx, 2432);

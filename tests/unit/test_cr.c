@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/exit/cr.c @tests/unit/decode.sources */
 /*
- * Exits of accesses to control registers while another vCPU changes memory: the instruction (SVM: APM vol. 2, 15.8.1), of
- * which the old one or the new one runs, and neither is #GP because the other stood there; and the directory pointers that
- * the access loads.
+ * Exits of accesses to control registers while another vCPU changes memory: the instruction (SVM:
+ * APM vol. 2, 15.8.1), of which the old one or the new one runs, and neither is #GP because the
+ * other stood there; and the directory pointers that the access loads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -182,7 +182,10 @@ static void expect_again(void)
 	assert_int_equal(vcpu.regs.gpr[GPR_RAX], CR0 | CR0_MP);
 }
 
-/* Another instruction, one that the decoder does not know, or none that is in RAM: the guest runs it itself. */
+/*
+ * Another instruction, one that the decoder does not know, or none that is in RAM: the guest runs
+ * it itself.
+ */
 static void test_other(void **state)
 {
 	static const char *const others[] = { "\x0f\xa2", "\x0f\x1f\x40", "\x90", "\xe4\x80",
@@ -294,8 +297,9 @@ static bool write(unsigned cr, u64 value)
 }
 
 /*
- * PAE paging: the page-directory pointers are loaded by the writes that load them (SDM vol. 3, 4.4.1), and by no other; those
- * that are loaded are those that were checked. A reserved bit is #GP, and loads none.
+ * PAE paging: the page-directory pointers are loaded by the writes that load them (SDM vol. 3,
+ * 4.4.1), and by no other; those that are loaded are those that were checked. A reserved bit is
+ * #GP, and loads none.
  */
 static void test_pdptes(void **state)
 {

@@ -102,7 +102,10 @@ static void test_what_a_guest_enters(void **)
 		assert_int_equal(s.state[0].type, rows[i].type);
 		assert_true(!s.count || s.state[0].reg.address == rows[i].state.reg.address);
 	}
-	/* MWAIT that is no use to acpi_idle: no extensions, or none that an interrupt ends with IF 0. */
+	/*
+	 * MWAIT that is no use to acpi_idle: no extensions, or none that an interrupt ends with IF
+	 * 0.
+	 */
 	for (u32 ecx = 0; ecx < 3; ecx++) {
 		struct cstates s = { 2, { MWAIT(0x00, 1), HALT(1) } };
 

@@ -181,7 +181,10 @@ static void arithmetic(void **)
 	/* test dword [rax], 0x1000 */
 	DECODE(MODE_64, &i, 0xf7, 0x00, 0x00, 0x10, 0, 0);
 	assert_true(i.op == INSN_TEST && i.has_imm && i.imm == 0x1000);
-	/* not dword [rax], lock neg byte [rax]: the same opcodes, no immediate; mul dword [rax]: not emulated */
+	/*
+	 * not dword [rax], lock neg byte [rax]: the same opcodes, no immediate; mul dword [rax]:
+	 * not emulated
+	 */
 	DECODE(MODE_64, &i, 0xf7, 0x10);
 	assert_true(i.op == INSN_NOT && !i.has_imm && i.to_mem && i.opsize == 4);
 	DECODE(MODE_64, &i, 0xf0, 0xf6, 0x18);
@@ -196,7 +199,9 @@ static void arithmetic(void **)
 	REFUSED(MODE_64, 0xf0, 0x1b, 0x08);
 	DECODE(MODE_64, &i, 0x66, 0x83, 0x18, 0xfe);
 	assert_true(i.op == INSN_SBB && i.to_mem && i.opsize == 2 && i.imm == 0xfffe);
-	/* lock inc byte [rax]; dec qword [rax]; call [rax] is of the same group, FE /2 is nothing */
+	/*
+	 * lock inc byte [rax]; dec qword [rax]; call [rax] is of the same group, FE /2 is nothing
+	 */
 	DECODE(MODE_64, &i, 0xf0, 0xfe, 0x00);
 	assert_true(i.op == INSN_INC && i.opsize == 1);
 	DECODE(MODE_64, &i, 0x48, 0xff, 0x08);
@@ -347,7 +352,10 @@ static void refused(void **)
 	REFUSED(MODE_64, 0x0f, 0xc3, 0xc0); /* movnti with a register */
 	REFUSED(MODE_64, 0x0f, 0xba, 0x00); /* 0f ba /0 */
 	REFUSED(MODE_64, 0x66, 0xc5, 0xf8, 0x77); /* a prefix before VEX */
-	/* 15 bytes are the limit, however many there are: 14 prefixes and NOP, then one prefix more. */
+	/*
+	 * 15 bytes are the limit, however many there are: 14 prefixes and NOP, then one prefix
+	 * more.
+	 */
 	memset(long_insn, 0x66, sizeof(long_insn));
 	long_insn[14] = 0x90;
 	assert_int_equal(decode_exact(long_insn, sizeof(long_insn), MODE_64, &i), 0);

@@ -20,7 +20,10 @@ struct stem {
 	u8 bytes[2];
 };
 
-/* MOV both ways, of bytes and of what the operand size says; MOVZX; ADD with a byte that is sign-extended. */
+/*
+ * MOV both ways, of bytes and of what the operand size says; MOVZX; ADD with a byte that is
+ * sign-extended.
+ */
 static const struct stem stems[] = {
 	{ 1, { 0x8b } }, { 1, { 0x88 } }, { 2, { 0x0f, 0xb7 } }, { 1, { 0x83 } }
 };

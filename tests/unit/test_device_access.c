@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_device_access.sources */
 /*
- * What reaches a device of a guest's accesses to memory and ports: whatever their size and place, aligned accesses
- * within its range, of sizes that it has said it takes. All devices get all sizes at all offsets, around their ends, too.
+ * What reaches a device of a guest's accesses to memory and ports: whatever their size and place,
+ * aligned accesses within its range, of sizes that it has said it takes. All devices get all sizes
+ * at all offsets, around their ends, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,10 @@
 #include "vmm/vm_parts.h"
 
 #define BEYOND 16u
-/* A device whose registers are plain memory; it lies across the end of a page, and its own ends are within pages. */
+/*
+ * A device whose registers are plain memory; it lies across the end of a page, and its own ends are
+ * within pages.
+ */
 #define PLAIN 0xc0000ff0ull
 #define PLAIN_SIZE 0x30u
 
@@ -178,7 +182,10 @@ static u64 read(u64 at, unsigned size)
 	return value;
 }
 
-/* Sizes that no instruction has come of operands that cross a page: the first bytes of one, the last of another. */
+/*
+ * Sizes that no instruction has come of operands that cross a page: the first bytes of one, the
+ * last of another.
+ */
 static void test_memory(void **)
 {
 	unsigned before;
@@ -224,7 +231,10 @@ static void test_ports(void **)
 	assert_int_equal((u32)vcpu->regs.gpr[GPR_RAX], ~0u);
 }
 
-/* Registers that are memory read and write as memory does, byte by byte; what lies beside them is ones. */
+/*
+ * Registers that are memory read and write as memory does, byte by byte; what lies beside them is
+ * ones.
+ */
 static void test_parts(void **)
 {
 	u8 model[PLAIN_SIZE + 2 * BEYOND];

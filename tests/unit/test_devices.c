@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/devices.c */
 /*
- * The devices of a VM: made in order and unmade the other way round, those that were begun and no others; told of its vCPUs; and a
- * machine check goes to the first that can tell the guest of it.
+ * The devices of a VM: made in order and unmade the other way round, those that were begun and no
+ * others; told of its vCPUs; and a machine check goes to the first that can tell the guest of it.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -49,7 +49,10 @@ static void window_opens(struct host_timer *)
 
 static struct host_timer timer = { .fn = window_opens };
 
-/* An NMI that waits, and one that comes, is its CPU's way out of the guest: with nothing of the guest's in the way. */
+/*
+ * An NMI that waits, and one that comes, is its CPU's way out of the guest: with nothing of the
+ * guest's in the way.
+ */
 static void request_nmi_window(struct vcpu *v)
 {
 	assert_ptr_equal(v, &vcpu);
@@ -63,7 +66,10 @@ static void run(struct vcpu *v, struct vmexit *exit)
 	assert_int_equal(v->event.type, HVM_EVENT_NONE);
 	assert_true(nmi_window);
 	nmi_window = false;
-	/* The word is what makes the backend say VMEXIT_KICKED, again and again; the window is there for what sent it. */
+	/*
+	 * The word is what makes the backend say VMEXIT_KICKED, again and again; the window is
+	 * there for what sent it.
+	 */
 	assert_int_equal(fake_host.kick_word[CPU], 0);
 	assert_int_equal(opened, kicked[entries]);
 	*exit = (struct vmexit){ .reason = says[entries++] };
@@ -92,7 +98,10 @@ static int setup(void **)
 	return 0;
 }
 
-/* An exit by INIT is the guest's where it could send one; the CPU's own code is never at RIP 0 but behind a SIPI. */
+/*
+ * An exit by INIT is the guest's where it could send one; the CPU's own code is never at RIP 0 but
+ * behind a SIPI.
+ */
 static void test_init(void **)
 {
 	vcpu.regs.rip = 0x1000;
@@ -112,7 +121,10 @@ static void test_init(void **)
 	assert_int_equal(inits, 2);
 }
 
-/* An NMI that nobody has announced: of the guest's, or of the machine's while it cannot have sent one. */
+/*
+ * An NMI that nobody has announced: of the guest's, or of the machine's while it cannot have sent
+ * one.
+ */
 static void test_nmi(void **)
 {
 	assert_false(vcpu_nmi(&vcpu.work));

@@ -149,7 +149,9 @@ static void random_plans(void **)
 	assert_true(good > 5000 && several > 1000 && high > 500);
 }
 
-/* One node: the low MiB, memory for 32-bit devices, the rest above 4 GiB; at offsets of their own. */
+/*
+ * One node: the low MiB, memory for 32-bit devices, the rest above 4 GiB; at offsets of their own.
+ */
 static void by_example(void **)
 {
 	memset(&host, 0, sizeof(host));

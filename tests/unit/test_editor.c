@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/console/editor.c */
-/* The line editor: what is typed, against the text that comes out and what a terminal would show. */
+/*
+ * The line editor: what is typed, against the text that comes out and what a terminal would show.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -190,7 +190,10 @@ static const struct hvm_ops ops = { .get = get,
 
 static void on_cpu(const u8 *bytes, unsigned len, struct machine *m)
 {
-	/* pushfq; push rdx; popfq; the instruction; pushfq; pop rdx; popfq; ret: RDX is RFLAGS, and nothing else changes. */
+	/*
+	 * pushfq; push rdx; popfq; the instruction; pushfq; pop rdx; popfq; ret: RDX is RFLAGS, and
+	 * nothing else changes.
+	 */
 	static const u8 before[] = { 0x9c, 0x52, 0x9d }, after[] = { 0x9c, 0x5a, 0x9d, 0xc3 };
 	u64 rflags = m->rflags | RFLAGS_IF;
 
@@ -227,7 +230,10 @@ static void emulated(const u8 *bytes, unsigned len, struct machine *m)
 
 static unsigned compared;
 
-/* One instruction of `len` bytes, with the operands' edges and others, and each of the flags it may take. */
+/*
+ * One instruction of `len` bytes, with the operands' edges and others, and each of the flags it may
+ * take.
+ */
 static void compare(const u8 *bytes, unsigned len, u64 flags)
 {
 	/* clang-format off */
@@ -268,7 +274,10 @@ static void compare(const u8 *bytes, unsigned len, u64 flags)
 	}
 }
 
-/* The sizes of an opcode whose bit 0 says that it is not of bytes: `opcode`, and `opcode | 1` with each prefix. */
+/*
+ * The sizes of an opcode whose bit 0 says that it is not of bytes: `opcode`, and `opcode | 1` with
+ * each prefix.
+ */
 static void all_sizes(unsigned map, u8 opcode, u8 modrm, u64 imm, unsigned imm_len, u64 flags)
 {
 	static const u8 prefix[] = { 0, 0, 0x66, 0x48 };
@@ -341,7 +350,10 @@ static void moves_and_bits(void **)
 		all_sizes(1, 0xba, at_rdi(member), 0x45, 1, RFLAGS_CF);
 }
 
-/* RAX is the complement of RCX: of all pairs some are equal to memory, in each size. CMPXCHG8B and 16B: test_emulate_exchange.c. */
+/*
+ * RAX is the complement of RCX: of all pairs some are equal to memory, in each size. CMPXCHG8B and
+ * 16B: test_emulate_exchange.c.
+ */
 static void exchanges(void **)
 {
 	all_sizes(1, 0xc1, at_rdi(GPR_RCX), 0, 0, FLAGS); /* XADD, CMPXCHG */
@@ -355,7 +367,9 @@ static void exchanges(void **)
 	compare((const u8[]){ 0xf0, 0x48, 0x0f, 0xc1, at_rdi(GPR_RAX) }, 5, FLAGS);
 }
 
-/* CMP, TEST and BT write nothing, not even what stands there: a device would take it for a write. */
+/*
+ * CMP, TEST and BT write nothing, not even what stands there: a device would take it for a write.
+ */
 static void flags_alone(void **)
 {
 	static const struct {

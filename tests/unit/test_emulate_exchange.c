@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/emulate/exchange.c vmm/emulate/arithmetic.c @tests/unit/decode.sources */
-/* CMPXCHG8B and CMPXCHG16B on device memory against this machine's own CPU, from the same registers, flags and operand. */
+/*
+ * CMPXCHG8B and CMPXCHG16B on device memory against this machine's own CPU, from the same
+ * registers, flags and operand.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -185,7 +188,10 @@ static void test_against_cpu(void **)
 	}
 }
 
-/* A page that may not be written, or not be read any more: nothing has changed. Nor by 16 bytes that are not aligned. */
+/*
+ * A page that may not be written, or not be read any more: nothing has changed. Nor by 16 bytes
+ * that are not aligned.
+ */
 static void test_faults(void **)
 {
 	for (denied_at = 1; denied_at <= 2; denied_at++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/emulate/io.c @tests/unit/emulate.sources */
 /*
- * What is not emulated, met by a program and by the guest's kernel: the program gets #UD, as from an instruction that the CPU
- * has not (SDM vol. 3, 6.15, vector 6), and its VM lives on; the kernel's VM ends, with a line.
+ * What is not emulated, met by a program and by the guest's kernel: the program gets #UD, as from
+ * an instruction that the CPU has not (SDM vol. 3, 6.15, vector 6), and its VM lives on; the
+ * kernel's VM ends, with a line.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/emulate/vector.c @tests/unit/decode.sources tests/unit/fake_host.c */
 /*
- * Moves of vector registers with device memory: which register, how many bytes, what becomes of its upper half, and when the
- * guest would not have come so far (SDM vol. 2, tables 2-18 to 2-27: CR0.TS and EM, CR4.OSFXSR and OSXSAVE, XCR0). The
- * registers are memory here; those of the CPU: the guest vectors. The opcodes: the decoder's fuzzer, by Zydis.
+ * Moves of vector registers with device memory: which register, how many bytes, what becomes of its
+ * upper half, and when the guest would not have come so far (SDM vol. 2, tables 2-18 to 2-27:
+ * CR0.TS and EM, CR4.OSFXSR and OSXSAVE, XCR0). The registers are memory here; those of the CPU:
+ * the guest vectors. The opcodes: the decoder's fuzzer, by Zydis.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +74,10 @@ static int setup(void **)
 	return 0;
 }
 
-/* One whose ModRM is (%rdi), with the register's lower bits; its upper ones by REX.R, VEX.R, or EVEX.R and R'. */
+/*
+ * One whose ModRM is (%rdi), with the register's lower bits; its upper ones by REX.R, VEX.R, or
+ * EVEX.R and R'.
+ */
 static int run(const u8 *bytes, unsigned n, unsigned reg)
 {
 	u8 b[INSN_MAX] = { 0 };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* Errata: which CPUs have which bits set, that firmware's others stay, and where memory is kept away from elided locks. */
+/*
+ * Errata: which CPUs have which bits set, that firmware's others stay, and where memory is kept
+ * away from elided locks.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -131,7 +131,9 @@ static int setup(void **)
 	return 0;
 }
 
-/* The tables' classes by vector: benign, contributory, page fault, double fault; ' ': no exception. */
+/*
+ * The tables' classes by vector: benign, contributory, page fault, double fault; ' ': no exception.
+ */
 static const char class[] = "cb bbbbbdbccccp bbbbpc";
 
 #define CLASSES (sizeof(class) - 1)
@@ -142,7 +144,10 @@ static bool has_error(u8 vector)
 	return vector == 8 || (vector >= 10 && vector <= 14) || vector == 17 || vector == 21;
 }
 
-/* Table 6-5: what becomes of the second; 's': it is handled after the first, 'd': double fault, 't': shutdown. */
+/*
+ * Table 6-5: what becomes of the second; 's': it is handled after the first, 'd': double fault,
+ * 't': shutdown.
+ */
 static char outcome(char first, char second)
 {
 	if (second == 'b' || first == 'b')
@@ -262,7 +267,10 @@ static void test_nmi_before_interrupt(void **)
 	assert_int_equal(nmi_windows, 0);
 }
 
-/* A vector of the interrupt controller: accepted where it can be delivered, without a window; else it waits for one. */
+/*
+ * A vector of the interrupt controller: accepted where it can be delivered, without a window; else
+ * it waits for one.
+ */
 static void test_interrupt(void **state)
 {
 	static const struct {
@@ -305,7 +313,10 @@ static void test_interrupt(void **state)
 	assert_true(!irq_window_on && irq_windows == 2 && vcpu.event.type == HVM_EVENT_NONE);
 }
 
-/* One whose delivery an exit has cut goes in again, unless a more urgent one has come: then it goes back, and is looked for. */
+/*
+ * One whose delivery an exit has cut goes in again, unless a more urgent one has come: then it goes
+ * back, and is looked for.
+ */
 static void test_cut(void **state)
 {
 	vcpu.regs.rflags = RFLAGS_IF;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/memory/extent.c */
-/* The free list of extents: placement by example, and random sequences against a map of single pages. */
+/*
+ * The free list of extents: placement by example, and random sequences against a map of single
+ * pages.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

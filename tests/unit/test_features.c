@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* What the host reads from CPUID: recorded CPUs, and ones that lack a leaf or what the LWK needs. */
+/*
+ * What the host reads from CPUID: recorded CPUs, and ones that lack a leaf or what the LWK needs.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -85,7 +85,10 @@ static void test_fault(void **)
 	assert_true(vm_ever_restarts(&c));
 }
 
-/* Lost memory: as a crash, where its key does not say otherwise. The guest that was to be told and could not be, too. */
+/*
+ * Lost memory: as a crash, where its key does not say otherwise. The guest that was to be told and
+ * could not be, too.
+ */
 static void test_machine_check(void **)
 {
 	struct vm_config c = { .then = { THEN_STOP, THEN_STOP, THEN_REBOOT_NODE } };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: lib/format.c lib/string.c */
-/* The image's vsnprintf (as lwk_snprintf): expectations from ISO C 7.21.6.1, the host's as a second opinion. */
+/*
+ * The image's vsnprintf (as lwk_snprintf): expectations from ISO C 7.21.6.1, the host's as a second
+ * opinion.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +76,9 @@ static void test_against_host(void **)
 	}
 }
 
-/* The buffer is never overrun (ASan watches), always terminated, and the full length is returned. */
+/*
+ * The buffer is never overrun (ASan watches), always terminated, and the full length is returned.
+ */
 static void test_truncation(void **)
 {
 	for (size_t size = 1; size <= 12; size++) {

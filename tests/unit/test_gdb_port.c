@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console/gdb_port.c */
-/* The debugger's line is one only if its interrupt comes; else a line says so, and the VM is debugged by nobody. */
+/*
+ * The debugger's line is one only if its interrupt comes; else a line says so, and the VM is
+ * debugged by nobody.
+ */
 #include "tests/unit/fake_uart.h"
 
 #include <string.h>
@@ -28,7 +31,10 @@ int nmi_request(unsigned irq, bool (*fn)(void))
 	return request_says;
 }
 
-/* PC16550D, 8.6.4 and table V: an empty transmitter interrupts as soon as it may, until that has been read. */
+/*
+ * PC16550D, 8.6.4 and table V: an empty transmitter interrupts as soon as it may, until that has
+ * been read.
+ */
 bool nmi_comes(void (*ask)(bool on))
 {
 	tries++;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_gdb_stub.sources */
-/* The gdb stub over a recording backend: packets in, packets out, and what the guest's vCPUs are made to do. */
+/*
+ * The gdb stub over a recording backend: packets in, packets out, and what the guest's vCPUs are
+ * made to do.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

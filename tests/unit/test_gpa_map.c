@@ -52,7 +52,10 @@ static void cut_at_the_hole(void **)
 	assert_ptr_equal(gpa_map_find(&m, GIB(4)), &m.region[1]);
 }
 
-/* The remainder above the hole keeps its 1 GiB pages although the first extent is only 2 MiB aligned. */
+/*
+ * The remainder above the hole keeps its 1 GiB pages although the first extent is only 2 MiB
+ * aligned.
+ */
 static void congruent_above_the_hole(void **)
 {
 	struct gpa_map m = { 0 };

@@ -50,7 +50,10 @@ static const struct acpi_sdt *find(struct vm *vm, const char *signature)
 		assert_null(reader(h_, h_->length, out)); \
 	} while (0)
 
-/* How many processors the DSDT has, each with what the host says, and the UID of the MADT's entry for its place. */
+/*
+ * How many processors the DSDT has, each with what the host says, and the UID of the MADT's entry
+ * for its place.
+ */
 static unsigned processors(struct vm *vm)
 {
 	static struct aml_processor p[4];
@@ -150,7 +153,10 @@ static void test_flat(void **)
 		assert_int_equal(srat.memory[i].domain, 0);
 }
 
-/* The node's C-states are told where MWAIT is shown, where they are known, and where the VM file asks for them. */
+/*
+ * The node's C-states are told where MWAIT is shown, where they are known, and where the VM file
+ * asks for them.
+ */
 static void test_cstates(void **)
 {
 	static const struct cstates cstates = {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/acpi/guest_acpi_vfs.c */
-/* What a guest's tables say of virtual functions (VFs): windows and buses for those of its own, which of its functions may go. */
+/*
+ * What a guest's tables say of virtual functions (VFs): windows and buses for those of its own,
+ * which of its functions may go.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -92,7 +92,10 @@ static u64 word(const bool *reg, u32 i)
 	return value;
 }
 
-/* Time goes on; what was under way arrives. A timer that nobody has stopped has come to its end, too. */
+/*
+ * Time goes on; what was under way arrives. A timer that nobody has stopped has come to its end,
+ * too.
+ */
 static u64 model_rdtsc(void)
 {
 	apic.tsc += 1000;
@@ -170,7 +173,10 @@ static const u8 *gate_of(const void *idt, unsigned v)
 /* STI, NOP, CLI: all comes that is above PPR, each by its gate, whose stub writes EOI. */
 static void window(void)
 {
-	/* A spurious interrupt is never in service (11.9), and this one is nobody else's: there are none below 16 (11.5.2). */
+	/*
+	 * A spurious interrupt is never in service (11.9), and this one is nobody else's: there are
+	 * none below 16 (11.5.2).
+	 */
 	assert_int_equal(apic.svr & 0xff, 0x0f);
 	for (unsigned v = highest(apic.irr); v >= 16; v = highest(apic.irr)) {
 		unsigned in_service = highest(apic.isr),
@@ -204,7 +210,10 @@ static void model_asm(const char *text, struct pointer *of_the_lwk, const struct
 	/* These two are the CPU's, whatever the APIC has. */
 	assert_ptr_equal(gate_of(apic.idt, VEC_NMI), gate_of(real, VEC_NMI));
 	assert_ptr_equal(gate_of(apic.idt, VEC_MC), apic.no_mca ? apic_drop : apic_drop_18);
-	/* Stubs may meet each other, and an NMI a vector 2, so none begins at the top of a stack of its own. */
+	/*
+	 * Stubs may meet each other, and an NMI a vector 2, so none begins at the top of a stack of
+	 * its own.
+	 */
 	for (unsigned v = 0; v < 256; v++)
 		assert_int_equal(((const u8 *)apic.idt)[v * 16 + IST], 0);
 	window();
@@ -256,7 +265,10 @@ void apic_timer_init_cpu(void)
 	model_wrmsr(TIMER, VECTOR_TIMER);
 }
 
-/* While the APIC is the guest's, timers are the alarm's; then they are the LWK's APIC's again, and the alarm knows of none. */
+/*
+ * While the APIC is the guest's, timers are the alarm's; then they are the LWK's APIC's again, and
+ * the alarm knows of none.
+ */
 void timer_run_due(void)
 {
 	if (the_cpu.closed)
@@ -431,7 +443,9 @@ static void test_take_back(void **)
 		assert_false(apic.irr[v] || apic.isr[v]);
 }
 
-/* A message that another CPU has sent before comes up to 50 us after it was sent: it is waited for. */
+/*
+ * A message that another CPU has sent before comes up to 50 us after it was sent: it is waited for.
+ */
 static void test_late(void **)
 {
 	host_apic_give();
@@ -454,7 +468,9 @@ static void test_flood(void **)
 	assert_string_equal(left, "");
 }
 
-/* LINT1, by which the platform's NMIs come, is masked with the APIC off (11.4.7.2), and only then. */
+/*
+ * LINT1, by which the platform's NMIs come, is masked with the APIC off (11.4.7.2), and only then.
+ */
 static void test_lint1(void **)
 {
 	apic.lvt[LINT1 - TIMER] |= 0x5000;
@@ -479,7 +495,10 @@ static void test_lint1(void **)
 	assert_int_equal(apic.lvt[LINT1 - TIMER], 0x400);
 }
 
-/* LINT0, where it is the NMI, and the thermal sensor's SMI, which is the machine's whoever has the APIC. */
+/*
+ * LINT0, where it is the NMI, and the thermal sensor's SMI, which is the machine's whoever has the
+ * APIC.
+ */
 static void test_lint0(void **)
 {
 	apic.lvt[LINT0 - TIMER] = 0x2400 | 0x1000;
@@ -543,7 +562,10 @@ static bool asks(void)
 	return true;
 }
 
-/* Of NMIs the work item gets those that no kick has sent, each once, on any CPU, while the APIC is its guest's. */
+/*
+ * Of NMIs the work item gets those that no kick has sent, each once, on any CPU, while the APIC is
+ * its guest's.
+ */
 static void test_nmis(void **)
 {
 	struct host_work work = { .nmi = nmi };
@@ -580,7 +602,10 @@ static void test_nmis(void **)
 		nmi_taken();
 		assert_int_equal(look(), 0);
 	}
-	/* On the boot CPU those of devices are theirs, with what comes while they are asked; the next one is not. */
+	/*
+	 * On the boot CPU those of devices are theirs, with what comes while they are asked; the
+	 * next one is not.
+	 */
 	the_cpu.id = 0;
 	nmi_devices[0] = asks;
 	host_apic_give();

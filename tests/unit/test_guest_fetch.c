@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/memory/guest_walk.c */
 /*
- * The path to the page of code that a vCPU remembers: it holds as long as no entry on it has changed, in any byte, and
- * then there is no walk. The three kinds of page tables, and the bits that their entries must not have.
+ * The path to the page of code that a vCPU remembers: it holds as long as no entry on it has
+ * changed, in any byte, and then there is no walk. The three kinds of page tables, and the bits
+ * that their entries must not have.
  */
 #include <setjmp.h>
 #include <stdarg.h>

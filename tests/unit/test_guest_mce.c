@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
 /*
- * The machine checks of a guest (on_mce = inject): its bank, as Intel's and AMD's manuals have it; who is told of a lost page
- * and who cannot be.
+ * The machine checks of a guest (on_mce = inject): its bank, as Intel's and AMD's manuals have it;
+ * who is told of a lost page and who cannot be.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +104,10 @@ static void test_told(void **)
 	assert_true(wr(0x4d0, 1));
 	assert_true(mce_tell(&vcpu, (GIB(2) + 0x5000) | 3));
 	assert_true(vcpu.mce_due && vcpu.look);
-	/* Valid, uncorrected, enabled, MISC and ADDR, signalled, action required: a data load; of a page; by LMCE. */
+	/*
+	 * Valid, uncorrected, enabled, MISC and ADDR, signalled, action required: a data load; of a
+	 * page; by LMCE.
+	 */
 	assert_true(reads(0x401, 0xbd80000000000134) && reads(0x402, GIB(4) + 0x5000) &&
 		    reads(0x403, 0x8c) && reads(0x17a, 0xf));
 	/* A second one before the guest is done would shut it down. */

@@ -67,7 +67,10 @@ static void test_reset_register(void **)
 	assert_int_equal(vm->end, VM_END_RESET_ACPI);
 }
 
-/* F000:FFF0 holds `mov dx, 0x602; mov al, 6; out dx, al; hlt; jmp -3`: the reset register by another way. */
+/*
+ * F000:FFF0 holds `mov dx, 0x602; mov al, 6; out dx, al; hlt; jmp -3`: the reset register by
+ * another way.
+ */
 static void test_reset_vector(void **)
 {
 	static const u8 code[] = { 0xba, 0x02, 0x06, 0xb0, 0x06, 0xee, 0xf4, 0xeb, 0xfd };

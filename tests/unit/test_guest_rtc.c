@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/rtc.c drivers/rtc_time.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
 /*
- * The guest's CMOS clock by its two ports, as the MC146818A's data sheet has it; the C library knows the dates.
+ * The guest's CMOS clock by its two ports, as the MC146818A's data sheet has it; the C library
+ * knows the dates.
  *
- * All encodings of 500 years of dates, by the C library's calendar; UIP, SET and the divider, to the tick.
+ * All encodings of 500 years of dates, by the C library's calendar; UIP, SET and the divider, to
+ * the tick.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +74,9 @@ static u8 to(int value, u8 mode)
 	return (u8)(mode & BINARY ? value : value / 10 << 4 | value % 10);
 }
 
-/* Seconds since 1970 by the registers, whatever register B says of them; each must be in its range. */
+/*
+ * Seconds since 1970 by the registers, whatever register B says of them; each must be in its range.
+ */
 static long long shown(void)
 {
 	u8 mode = get(11), hour = get(4);
@@ -165,7 +169,10 @@ static void test_dates(void **)
 	}
 }
 
-/* Before the second changes register A says so, for 244 us; what is read when it does not is of one second. */
+/*
+ * Before the second changes register A says so, for 244 us; what is read when it does not is of one
+ * second.
+ */
 static void test_update(void **)
 {
 	fake_host.tsc = SECOND - 245 * US;
@@ -203,7 +210,10 @@ static void test_set(void **)
 	assert_int_equal(shown(), 1000000001);
 }
 
-/* As Linux sets it (drivers/rtc/rtc-mc146818-lib.c): the divider is held, too, and its first update is half a second after. */
+/*
+ * As Linux sets it (drivers/rtc/rtc-mc146818-lib.c): the divider is held, too, and its first update
+ * is half a second after.
+ */
 static void test_divider(void **)
 {
 	fake_host.tsc = 900000 * US;
@@ -258,7 +268,10 @@ static void test_single(void **)
 	assert_int_equal(get(2), 0x59);
 }
 
-/* The formats change under a running clock, and are taken for those of the registers under one that stands. */
+/*
+ * The formats change under a running clock, and are taken for those of the registers under one that
+ * stands.
+ */
 static void test_formats(void **)
 {
 	put(11, BINARY);

@@ -21,7 +21,10 @@
 
 #define NO_STRINGS "\0\0"
 
-/* A node with two sockets of which the first is empty, two slots likewise, and memory of its graphics first. */
+/*
+ * A node with two sockets of which the first is empty, two slots likewise, and memory of its
+ * graphics first.
+ */
 #define NODE_UUID "\x33\x22\x11\x00\x55\x44\x77\x66" UUID_END
 #define UUID_END "\x88\x99\xaa\xbb\xcc\xdd\xee\xff"
 static const char node_table[] =
@@ -382,7 +385,10 @@ static void test_nameless(void **)
 	assert_int_equal(get(4, 0)[0x10], 0);
 }
 
-/* Structures of a node that are not to be copied: too short, too long, without strings where they are named. */
+/*
+ * Structures of a node that are not to be copied: too short, too long, without strings where they
+ * are named.
+ */
 static void test_odd(void **)
 {
 	char table[600] = "\x01\x07\x01\0"
@@ -451,7 +457,10 @@ static void test_4096_cpus(void **)
 	}
 }
 
-/* Each byte of the node's table in turn is another, and it ends anywhere: what the guest has is whole. */
+/*
+ * Each byte of the node's table in turn is another, and it ends anywhere: what the guest has is
+ * whole.
+ */
 static void test_broken(void **)
 {
 	static const u8 values[] = { 0, 1, 0x7f, 0xff };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/acpi/hest.c kernel/acpi/rsdp.c kernel/memory/lost.c */
-/* HEST and the blocks that it names, as ACPI 6.4 and UEFI 2.9 have them; broken ones; and what kernel/ghes.c does with them. */
+/*
+ * HEST and the blocks that it names, as ACPI 6.4 and UEFI 2.9 have them; broken ones; and what
+ * kernel/ghes.c does with them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -345,7 +348,10 @@ static void test_pages(void **)
 		{ 0, 0x123456789, BIT(1), 0x123456000, true, false },
 		{ 1, 0xfff, ~0ull, 0, true, true },
 		{ 0, BIT(52) - 1, BIT(1), BIT(52) - PAGE_SIZE, true, false },
-		/* Nothing is lost; it does not say where; no address of memory; a severity that is none. */
+		/*
+		 * Nothing is lost; it does not say where; no address of memory; a severity that is
+		 * none.
+		 */
 		{ 2, 0x5000, BIT(1), 0, false, false },
 		{ 3, 0x5000, BIT(1), 0, false, false },
 		{ 0, 0x5000, ~BIT(1), 0, false, false },
@@ -444,7 +450,10 @@ static void test_look(void **)
 	assert_true(!memory[0x8000]);
 }
 
-/* Whoever finds it, its page is given to nobody any more; and it is told, however many corrected ones were. */
+/*
+ * Whoever finds it, its page is given to nobody any more; and it is told, however many corrected
+ * ones were.
+ */
 static void test_lost(void **)
 {
 	said[0] = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
 /*
- * The host's own local APIC in xAPIC mode, on a model of each CPU's: while it is off its entries are masked, and stay so
- * whatever is written (SDM vol. 3, 11.4.7.2).
+ * The host's own local APIC in xAPIC mode, on a model of each CPU's: while it is off its entries
+ * are masked, and stay so whatever is written (SDM vol. 3, 11.4.7.2).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/pci/intx.c */
-/* Inputs of the host's I/O APICs as devices of VMs take them: one user each, masked from an interrupt until it opens them. */
+/*
+ * Inputs of the host's I/O APICs as devices of VMs take them: one user each, masked from an
+ * interrupt until it opens them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -199,7 +199,10 @@ static void test_add(void **)
 	assert_int_equal(ioapic_add(0xfec00000, 0), -EINVAL);
 }
 
-/* What firmware has as an SMI stays as it is, and is nobody's; one that it has masked is free, and so is any other mode. */
+/*
+ * What firmware has as an SMI stays as it is, and is nobody's; one that it has masked is free, and
+ * so is any other mode.
+ */
 static void test_smi(void **)
 {
 	memset(&device, 0, sizeof(device));
@@ -235,7 +238,10 @@ static void test_nmi(void **)
 	ioapic_mask(GSI, true);
 }
 
-/* Taken masked, then the guest's: from one CPU and vector to another with the line asserted, and never a mixture of two. */
+/*
+ * Taken masked, then the guest's: from one CPU and vector to another with the line asserted, and
+ * never a mixture of two.
+ */
 static void test_lead(void **)
 {
 	assert_int_equal(host_intx_take(&line, 0, NULL, NULL), 0);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/pci/pci_host.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
-/* Device registers that VMs ask the kernel for: mapped once each, and which configuration space guests see. */
+/*
+ * Device registers that VMs ask the kernel for: mapped once each, and which configuration space
+ * guests see.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +110,10 @@ static void test_mapped_once(void **)
 	assert_ptr_equal(host_mmio_map(hpa(0xfeb04000), 0x1000), table);
 	assert_ptr_equal(host_mmio_map(hpa(0xfeb04000), 0x2000), pending);
 	assert_int_equal(maps, 3);
-	/* As many as a machine has: two traps of each of its functions. The first one is found again. */
+	/*
+	 * As many as a machine has: two traps of each of its functions. The first one is found
+	 * again.
+	 */
 	full = false;
 	for (u64 n = 0; n < 2 * HOST_PCI_FUNCTIONS; n++)
 		assert_ptr_equal(host_mmio_map(hpa(GIB(4) + n * 0x1000), 0x1000), &space[3 + n]);

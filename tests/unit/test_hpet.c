@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* The HPET by its registers (IA-PC HPET 1.0a, 2.3.4 to 2.3.7): counters of 64 and of 32 bits, and those that are not used. */
+/*
+ * The HPET by its registers (IA-PC HPET 1.0a, 2.3.4 to 2.3.7): counters of 64 and of 32 bits, and
+ * those that are not used.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +65,10 @@ static int setup(void **)
 	return 0;
 }
 
-/* The capabilities: period in femtoseconds, vendor, legacy replacement capable, 64 bits, timers, revision. */
+/*
+ * The capabilities: period in femtoseconds, vendor, legacy replacement capable, 64 bits, timers,
+ * revision.
+ */
 static int init(u32 period, u32 low)
 {
 	device[0] = (u64)period << 32 | low;

@@ -429,7 +429,10 @@ static void test_dump(void **)
 	assert_false(times_off);
 }
 
-/* What is missing is told to the block, by the name in the report, and nothing else is; the dump comes behind it. */
+/*
+ * What is missing is told to the block, by the name in the report, and nothing else is; the dump
+ * comes behind it.
+ */
 static void test_json(void **)
 {
 	assert_true(check());

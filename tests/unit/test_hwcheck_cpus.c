@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/report/hwcheck_cpus.c */
-/* What the check finds out on each of four CPUs: memory types that differ, and rates, by counters that go at those. */
+/*
+ * What the check finds out on each of four CPUs: memory types that differ, and rates, by counters
+ * that go at those.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -207,7 +210,10 @@ static void test_silent(void **state)
 	made = NULL;
 }
 
-/* One that has another work still is asked again, and is no CPU like the others if it never takes this one. */
+/*
+ * One that has another work still is asked again, and is no CPU like the others if it never takes
+ * this one.
+ */
 static void test_busy(void **state)
 {
 	for (unsigned rate = 0; rate < 2; rate++) {

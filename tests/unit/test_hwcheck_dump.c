@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/report/hwcheck_encode.c */
 /*
- * What the dump says of CPUs: every leaf, the subleaves that differ, MSRs that are there and those that are not; of other CPUs
- * what is different; a CPU that is silent. The file is included; the encoder's lines are counted, its bytes looked at here.
+ * What the dump says of CPUs: every leaf, the subleaves that differ, MSRs that are there and those
+ * that are not; of other CPUs what is different; a CPU that is silent. The file is included; the
+ * encoder's lines are counted, its bytes looked at here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,10 @@ void test_item(struct dump *, const void *data, size_t size, const char *fmt, va
 	items[nr_items++].size = size;
 }
 
-/* Leaf 2 has no subleaves, 4 three, 0xb two and gives ECX back, 0xd many with holes; the others are what they are. */
+/*
+ * Leaf 2 has no subleaves, 4 three, 0xb two and gives ECX back, 0xd many with holes; the others are
+ * what they are.
+ */
 void host_cpuid(u32 leaf, u32 sub, struct cpuid_regs *out)
 {
 	*out = (struct cpuid_regs){ leaf, 0, 0, 0x1000 };
@@ -301,7 +305,9 @@ static void test_longer_cpu(void **)
 	item_of("cpuid 1 as 0 but");
 }
 
-/* It may still write when it wakes up: its record is not freed, and nobody else is asked into it. */
+/*
+ * It may still write when it wakes up: its record is not freed, and nobody else is asked into it.
+ */
 static void silent_cpu(unsigned *which)
 {
 	*which = 2;

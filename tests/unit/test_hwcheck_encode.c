@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/report/hwcheck_encode.c */
-/* The lines of the dump: read back by a reader of their own, they are what was written; none is too long for 80 columns. */
+/*
+ * The lines of the dump: read back by a reader of their own, they are what was written; none is too
+ * long for 80 columns.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/report/hwcheck_json.c vmm/report/hwcheck_encode.c */
-/* The hardware check's block for machines, of a node that is a few variables; its checksum by a second way. */
+/*
+ * The hardware check's block for machines, of a node that is a few variables; its checksum by a
+ * second way.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/report/hwcheck_proposal.c @tests/unit/vm_files.sources lib/span.c */
-/* The VM file that the hardware check proposes is one that the strict parser takes, and means the whole node. */
+/*
+ * The VM file that the hardware check proposes is one that the strict parser takes, and means the
+ * whole node.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* Work that CPUs do while they have nothing else: by one at a time, and by whom it goes on. The file is included. */
+/*
+ * Work that CPUs do while they have nothing else: by one at a time, and by whom it goes on. The
+ * file is included.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +81,10 @@ static void test_steps(void **)
 	assert_int_equal(windows, 5);
 }
 
-/* A CPU that gets work passes it on to one that has none, and is past its boot and not given up; else nobody is disturbed. */
+/*
+ * A CPU that gets work passes it on to one that has none, and is past its boot and not given up;
+ * else nobody is disturbed.
+ */
 static void test_passed_on(void **)
 {
 	static struct host_work busy;

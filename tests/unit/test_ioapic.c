@@ -128,7 +128,10 @@ static void test_level(void **)
 	assert_int_equal(rd(0x24), 0x08055);
 }
 
-/* The local APIC must have nothing against another one: the vector is new, and nothing is in service. */
+/*
+ * The local APIC must have nothing against another one: the vector is new, and nothing is in
+ * service.
+ */
 static void test_remote_irr(void **)
 {
 	wr(0x24, 0x08055);
@@ -139,7 +142,10 @@ static void test_remote_irr(void **)
 	vm->intc->line(vm, 10, false);
 	vm->intc->line(vm, 10, true);
 	assert_int_equal(take(), -1);
-	/* The local APIC's EOI is for the old vector: the entry has another, and waits for that one's. */
+	/*
+	 * The local APIC's EOI is for the old vector: the entry has another, and waits for that
+	 * one's.
+	 */
 	eoi();
 	assert_int_equal(take(), -1);
 	assert_int_equal(rd(0x24), 0x0c066);
@@ -234,7 +240,9 @@ static void assign(unsigned count, const u32 *gsi)
 	}
 }
 
-/* The device asserts its line: the host's I/O APIC interrupts where it is open, and is masked then. */
+/*
+ * The device asserts its line: the host's I/O APIC interrupts where it is open, and is masked then.
+ */
 static bool interrupt(u32 gsi)
 {
 	if (!fake_host.intx[gsi].fn || !fake_host.intx[gsi].open)
@@ -336,7 +344,10 @@ static void test_intx_shared(void **)
 	drop_shared();
 }
 
-/* A guest that uses its pin as an edge, or for something else, hears nothing more; the host is not troubled. */
+/*
+ * A guest that uses its pin as an edge, or for something else, hears nothing more; the host is not
+ * troubled.
+ */
 static void test_intx_misused(void **)
 {
 	static const u32 gsi[] = { 11 };
@@ -443,7 +454,10 @@ static int direct_teardown(void **)
 	return 0;
 }
 
-/* Where the first line leads after that was written to the first line's entry: APIC ID << 8 | vector, 0: nowhere. */
+/*
+ * Where the first line leads after that was written to the first line's entry: APIC ID << 8 |
+ * vector, 0: nowhere.
+ */
 static u32 led(u32 high, u32 low)
 {
 	unsigned before = fake_host.intx[11].led;
@@ -473,7 +487,10 @@ static void direct_lines(void)
 		     fake_host.intx[19].led);
 }
 
-/* Vector, destination and mask are the guest's, to CPUs of its own; nothing but fixed interrupts from vector 16 on. */
+/*
+ * Vector, destination and mask are the guest's, to CPUs of its own; nothing but fixed interrupts
+ * from vector 16 on.
+ */
 static void test_direct_filter(void **)
 {
 	direct_lines();
@@ -492,7 +509,10 @@ static void test_direct_filter(void **)
 	assert_int_equal(led(0xff000000, ALWAYS | 0x855), 0x255);
 	assert_int_equal(led(0xf3000000, ALWAYS | 0x855), 0);
 	assert_int_equal(led(0x21000000, ALWAYS | 0x855), 0);
-	/* Delivery modes: lowest priority is fixed; SMI, NMI, INIT, ExtINT and reserved ones are nothing. */
+	/*
+	 * Delivery modes: lowest priority is fixed; SMI, NMI, INIT, ExtINT and reserved ones are
+	 * nothing.
+	 */
 	for (u32 mode = 0; mode < 8; mode++)
 		for (u32 vector = 0; vector < 0x100; vector++)
 			assert_int_equal(led(0x03000000, ALWAYS | mode << 8 | vector),
@@ -541,7 +561,10 @@ static void test_direct_shared(void **)
 	drop_shared();
 }
 
-/* Remote IRR is the machine's, and ends by the EOI register and by the older way; a pin of the monitor's has none. */
+/*
+ * Remote IRR is the machine's, and ends by the EOI register and by the older way; a pin of the
+ * monitor's has none.
+ */
 static void test_direct_remote_irr(void **)
 {
 	direct_lines();

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/ioapic_line.c */
-/* The host's I/O APIC where interrupts are remapped: what is asked for an entry, and what stands there while it is written. */
+/*
+ * The host's I/O APIC where interrupts are remapped: what is asked for an entry, and what stands
+ * there while it is written.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +75,10 @@ static void test_nmi(void **)
 	assert_int_equal(ioapic_route_nmi(28, 0x1234, true), 0);
 	assert_true(asked_gsi == 28 && asked_id == 0x1234 && (u32)asked_entry == 0x2400);
 	assert_true(reg[0x18] == 0x2000 && reg[0x19] == 0xb0000);
-	/* The host's second line there is the same; nothing is lost meanwhile. Others are not let in, and change nothing. */
+	/*
+	 * The host's second line there is the same; nothing is lost meanwhile. Others are not let
+	 * in, and change nothing.
+	 */
 	assert_int_equal(ioapic_route_nmi(28, 0x1234, true), 0);
 	assert_int_equal(ioapic_route_nmi(28, 0x1234, false), -EBUSY);
 	assert_int_equal(ioapic_route_level(28, 1, 0x41, true), -EBUSY);

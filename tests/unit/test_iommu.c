@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_iommu.sources */
 /*
- * Which unit has a function or an I/O APIC, what the node does with units at boot, domains, entries of interrupts, and the lines
- * about faults: on a machine of two units, bridges and memory that firmware keeps; the units' own driver is this file's.
+ * Which unit has a function or an I/O APIC, what the node does with units at boot, domains, entries
+ * of interrupts, and the lines about faults: on a machine of two units, bridges and memory that
+ * firmware keeps; the units' own driver is this file's.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -41,8 +42,8 @@ static void fake_clflush(const void *line);
 #define FLASH 0xff000000ull
 
 /*
- * A USB controller, two root ports, a card behind the first with two functions, behind the second a switch and a card; and one of
- * another segment with that card's numbers.
+ * A USB controller, two root ports, a card behind the first with two functions, behind the second a
+ * switch and a card; and one of another segment with that card's numbers.
  */
 enum { USB, PORT_A, PORT_B, CARD_0, CARD_1, SWITCH, OTHER, FAR, FUNCTIONS };
 /* clang-format off */
@@ -567,7 +568,10 @@ static void test_scopes(void **)
 	add_scope(1, 3, (u8[]){ PCI_DEVFN(0x1d, 0), PCI_DEVFN(0, 0), PCI_DEVFN(2, 1) });
 	assert_true(dmar_names(&dmar, &dmar.unit[2], &functions[FAR]));
 	assert_false(dmar_names(&dmar, &dmar.unit[2], &functions[SWITCH]));
-	/* Of two that take the rest the first does; bus 1 is not behind a bridge whose buses end before, nor after. */
+	/*
+	 * Of two that take the rest the first does; bus 1 is not behind a bridge whose buses end
+	 * before, nor after.
+	 */
 	add_unit(ACPI_DMAR_DRHD, 0xfed93000, 1, 0);
 	assert_int_equal(dmar_unit_of(&dmar, &functions[USB]), 1);
 	dmar.nr_units = dmar.nr_scopes = 0;
@@ -579,7 +583,10 @@ static void test_scopes(void **)
 	/* A path through what is not there does not go on from bus 0. */
 	add_scope(2, 2, (u8[]){ PCI_DEVFN(9, 0), PCI_DEVFN(0x14, 0) });
 	assert_int_equal(dmar_unit_of(&dmar, &functions[USB]), -1);
-	/* An endpoint's scope is not about what is behind; paths into nothing, I/O APICs' and other segments' are about nobody. */
+	/*
+	 * An endpoint's scope is not about what is behind; paths into nothing, I/O APICs' and other
+	 * segments' are about nobody.
+	 */
 	dmar.nr_units = dmar.nr_scopes = 0;
 	add_unit(ACPI_DMAR_DRHD, 0xfed90000, 0, 0);
 	add_scope(1, 1, (u8[]){ PCI_DEVFN(0x1c, 0) });
@@ -599,8 +606,8 @@ static void test_scopes(void **)
 }
 
 /*
- * Of a large node's table some units did not fit: what no other unit names may be theirs, and is no VM's. What does not work
- * without ATS is not, either. Tables are near their unit.
+ * Of a large node's table some units did not fit: what no other unit names may be theirs, and is no
+ * VM's. What does not work without ATS is not, either. Tables are near their unit.
  */
 static void test_large(void **)
 {
@@ -649,7 +656,10 @@ static void test_none(void **)
 	assert_null(host_iommu_unfit(USB));
 }
 
-/* Functions that the firmware uses have what it reserved, by the time that their unit is enabled, and are no VM's. */
+/*
+ * Functions that the firmware uses have what it reserved, by the time that their unit is enabled,
+ * and are no VM's.
+ */
 static void test_reserved(void **)
 {
 	unsigned n = 0;
@@ -752,7 +762,10 @@ static void test_one_works(void **)
 	assert_int_equal(host_iommu_create(&vm0, &d), 0);
 	assert_int_equal(host_iommu_map(d, 0, hpa(GIB(4)), GIB(1)), 0);
 	assert_int_equal(host_iommu_map(d, BIT(40), hpa(GIB(5)), MIB(2)), 0);
-	/* This unit does not see the caches: every table has been written back by the time that it gets them. */
+	/*
+	 * This unit does not see the caches: every table has been written back by the time that it
+	 * gets them.
+	 */
 	assert_int_equal(host_iommu_attach(d, FAR), 0);
 	assert_true(first_leaf(told[0].root, 30) & PTE_PS);
 	assert_int_equal(d->tables.tables, 4);
@@ -768,7 +781,10 @@ static void test_one_works(void **)
 	host_iommu_destroy(d);
 }
 
-/* A domain grows and shrinks under its functions: each unit that one of them is below drops what it keeps. */
+/*
+ * A domain grows and shrinks under its functions: each unit that one of them is below drops what it
+ * keeps.
+ */
 static void test_elastic(void **)
 {
 	struct host_iommu *d;
@@ -790,7 +806,9 @@ static void test_elastic(void **)
 	expect_flushed("");
 	assert_int_equal(host_iommu_unmap(d, GIB(3), MIB(2)), 0);
 	expect_flushed("0:1 1:1 ");
-	/* Tables that went away are not another's before that: one that does not answer keeps them. */
+	/*
+	 * Tables that went away are not another's before that: one that does not answer keeps them.
+	 */
 	assert_int_equal(host_iommu_map(d, GIB(3), hpa(GIB(6)), MIB(2)), 0);
 	assert_null(d->tables.retired);
 	flushed[0] = 0;
@@ -848,7 +866,10 @@ static bool nothing(void)
 
 static struct host_iommu *big;
 
-/* As a VM that has a function: memory of eight nodes, 128 GiB each; tables are written back for this unit. */
+/*
+ * As a VM that has a function: memory of eight nodes, 128 GiB each; tables are written back for
+ * this unit.
+ */
 static bool map_1_tib(void)
 {
 	bool done = !host_iommu_create(&vm0, &big) && !host_iommu_map(big, 0, hpa(GIB(4)), GIB(3));
@@ -889,8 +910,9 @@ static bool unmap_by_2_mib(void)
 }
 
 /*
- * By leaf or piece, sanitizers included: 730, 870 and 2900 of gcc 12; 990, 1500 and 3900 of gcc 14. To go through a whole table,
- * or through all of them, for each piece takes several times to a hundred times as many.
+ * By leaf or piece, sanitizers included: 730, 870 and 2900 of gcc 12; 990, 1500 and 3900 of gcc 14.
+ * To go through a whole table, or through all of them, for each piece takes several times to a
+ * hundred times as many.
  */
 static void test_cost(void **)
 {
@@ -1049,7 +1071,10 @@ static void test_pace_without_message(void **)
 	assert_true(!held[0] && !armed);
 }
 
-/* What is left of a full log after one look is seen a second later, and by whoever asks before that. */
+/*
+ * What is left of a full log after one look is seen a second later, and by whoever asks before
+ * that.
+ */
 static void test_left_over(void **)
 {
 	acpi.dmar = NULL;
@@ -1119,7 +1144,10 @@ static void test_faults(void **)
 	};
 	assert_true(nmi());
 	expect("iommu: 03:02.1, of vm0: interrupt blocked: entry 0x17, reason 38\n");
-	/* Whoever has a function hears of all, and what was blocked is counted until somebody has it again. */
+	/*
+	 * Whoever has a function hears of all, and what was blocked is counted until somebody has
+	 * it again.
+	 */
 	assert_true(heard[0].index == FAR && heard[0].count == 4 && !heard[0].storms);
 	assert_true(heard[1].index == OTHER && heard[1].count == 1);
 	expect_state(FAR, 1, 3, 1);
@@ -1156,8 +1184,9 @@ static void test_faults(void **)
 }
 
 /*
- * Its unit does not answer as a function is to be detached: the tables stay, for they may be read still (VT-d 4.0, 6.5: a change
- * holds once its invalidation has been waited for), and so does the number. Whoever had them is over, and is looked at no more.
+ * Its unit does not answer as a function is to be detached: the tables stay, for they may be read
+ * still (VT-d 4.0, 6.5: a change holds once its invalidation has been waited for), and so does the
+ * number. Whoever had them is over, and is looked at no more.
  */
 static void test_abandoned(void **)
 {
@@ -1189,7 +1218,10 @@ static void test_abandoned(void **)
 	host_iommu_destroy(d);
 }
 
-/* Two I/O APICs, of which one is no function that is to be seen, and one behind a port; a unit for each segment. */
+/*
+ * Two I/O APICs, of which one is no function that is to be seen, and one behind a port; a unit for
+ * each segment.
+ */
 static void remapping_machine(void)
 {
 	static const u8 hidden[] = { PCI_DEVFN(0x1e, 7) },
@@ -1238,7 +1270,9 @@ static void keep(unsigned index, unsigned count, unsigned first, unsigned gets)
 	assert_true(kept[index].first == first && kept[index].count == gets);
 }
 
-/* What is asked for is in a table of its unit's, as large as its functions and I/O APICs may want. */
+/*
+ * What is asked for is in a table of its unit's, as large as its functions and I/O APICs may want.
+ */
 static void test_interrupts(void **)
 {
 	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 },
@@ -1303,7 +1337,10 @@ static void test_interrupts(void **)
 	assert_int_equal(iommu_route_input(26, 7, &input), -EIO);
 }
 
-/* A table has room for all VFs that there can be. Functions get less than they want where less is left, or nothing, alone. */
+/*
+ * A table has room for all VFs that there can be. Functions get less than they want where less is
+ * left, or nothing, alone.
+ */
 static void test_room(void **)
 {
 	struct host_messages another;
@@ -1337,7 +1374,10 @@ static void ivrs_machine(void)
 	remapping_machine();
 	acpi.dmar = NULL;
 	acpi.ivrs = &ivrs;
-	/* PORT_B is nobody's: its unit has but the functions behind it. The unit is the second function of the machine. */
+	/*
+	 * PORT_B is nobody's: its unit has but the functions behind it. The unit is the second
+	 * function of the machine.
+	 */
 	dmar.scope[dmar.unit[0].first_scope] =
 		(struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0x200, .last = 0x5ff };
 	dmar.unit[1].flags = 0;
@@ -1356,7 +1396,10 @@ static void ivrs_machine(void)
 	dmar.unit[1].hints = 0x21;
 }
 
-/* An IVRS: each requester ID has entries of its own, and what sends by another's, or shares an I/O APIC's, is no VM's. */
+/*
+ * An IVRS: each requester ID has entries of its own, and what sends by another's, or shares an I/O
+ * APIC's, is no VM's.
+ */
 static void test_ivrs(void **)
 {
 	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 },
@@ -1392,7 +1435,10 @@ static void test_ivrs(void **)
 	for (unsigned n = 1; n < 5; n++)
 		assert_true(!entry[1][n].filled && entry[1][n].i.source == 0x101);
 	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &rest[3]), 0);
-	/* Inputs, each by an entry that is taken for it, and given back; NMIs pass as they are, not to high IDs. */
+	/*
+	 * Inputs, each by an entry that is taken for it, and given back; NMIs pass as they are, not
+	 * to high IDs.
+	 */
 	assert_int_equal(iommu_route_input(4, 300, &input), -ERANGE);
 	assert_int_equal(iommu_route_input(4, 5, &input), 0);
 	assert_true(entry[1][0xf7].filled && entry[1][0xf7].i.source == 0xf0f7);
@@ -1526,7 +1572,9 @@ static void test_narrow(void **)
 	}
 }
 
-/* What a VM has left may stand in a cache: no access passes by it, where all units can see to that. */
+/*
+ * What a VM has left may stand in a cache: no access passes by it, where all units can see to that.
+ */
 static void test_snoops(void **)
 {
 	struct host_iommu *d;

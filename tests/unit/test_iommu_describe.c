@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/iommu/iommu_describe.c */
-/* What the hardware check learns of IOMMUs: the tables' word and the registers', which are pages of memory here. */
+/*
+ * What the hardware check learns of IOMMUs: the tables' word and the registers', which are pages of
+ * memory here.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

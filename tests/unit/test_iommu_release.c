@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/acpi/rsdp.c */
 /*
- * What a firmware left on, in units of this file: they answer as VT-d 4.0, 11.4.4 and 11.4.8, and AMD IOMMU 3.07, 3.4 say, some
- * reads late; one command at a time, which repeats what is on otherwise. And which units the tables name.
+ * What a firmware left on, in units of this file: they answer as VT-d 4.0, 11.4.4 and 11.4.8, and
+ * AMD IOMMU 3.07, 3.4 say, some reads late; one command at a time, which repeats what is on
+ * otherwise. And which units the tables name.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -30,7 +30,9 @@ static void test_reset_values(void **)
 	assert_int_equal(pending(), -1);
 }
 
-/* Each register is its own: no two have the same value, and in both modes (table 11-1, 11.12.1.2). */
+/*
+ * Each register is its own: no two have the same value, and in both modes (table 11-1, 11.12.1.2).
+ */
 static void test_registers_apart(void **)
 {
 	static const u16 at[] = { 0x80,  0xf0,  0x280, 0x320, 0x330, 0x340,

@@ -251,7 +251,10 @@ static void test_fixed(void **)
 	assert_int_equal(send_by(0, ~0u, 0x4041), 5);
 }
 
-/* Cluster 0 has IDs 0 to 15, cluster 2 0x20 to 0x2f: of each set those are reached that are the VM's. */
+/*
+ * Cluster 0 has IDs 0 to 15, cluster 2 0x20 to 0x2f: of each set those are reached that are the
+ * VM's.
+ */
 static void test_logical(void **)
 {
 	for (u32 set = 0; set < 0x10000; set++) {
@@ -267,7 +270,10 @@ static void test_logical(void **)
 	assert_int_equal(send_by(0, 0xfff3, 0x4941), 0);
 }
 
-/* NMI, INIT and SIPI are never messages of the CPU's; SMI, ExtINT and what is reserved are none at all. */
+/*
+ * NMI, INIT and SIPI are never messages of the CPU's; SMI, ExtINT and what is reserved are none at
+ * all.
+ */
 static void test_other_modes(void **)
 {
 	assert_int_equal(send_by(0, 3, 0x4400), 0);
@@ -289,7 +295,10 @@ static void test_other_modes(void **)
 	assert_int_equal(write_by(0, ICR, BIT(20)), -EFAULT);
 }
 
-/* The timer's entry is the CPU's, but for delivery modes: an SMI or NMI would be the hypervisor's (0x832; figure 11-8). */
+/*
+ * The timer's entry is the CPU's, but for delivery modes: an SMI or NMI would be the hypervisor's
+ * (0x832; figure 11-8).
+ */
 static void test_timer_entry(void **)
 {
 	static const u32 good[] = { 0x10000, 0x55, 0x20055, 0x40055, 0x710ff };
@@ -362,7 +371,10 @@ static void test_base(void **)
 	assert_non_null(strstr(fake_host.log, "vcpu0: IA32_APIC_BASE = 0xfee00900: #GP"));
 }
 
-/* A device's message and an input of the I/O APIC are interrupts of the CPU's; level or edge, none waits for an EOI. */
+/*
+ * A device's message and an input of the I/O APIC are interrupts of the CPU's; level or edge, none
+ * waits for an EOI.
+ */
 static void test_devices(void **)
 {
 	lapic_msi(vm, 0xfee03000, 0x61);
@@ -388,7 +400,10 @@ static void test_no_debug_clock(void **)
 	guest_out(vm, 0x5f8, 4, 1);
 }
 
-/* What was taken from the CPU and not delivered: first of all once more, whatever the priorities; of several the highest. */
+/*
+ * What was taken from the CPU and not delivered: first of all once more, whatever the priorities;
+ * of several the highest.
+ */
 static void test_given_back(void **)
 {
 	const struct intc_ops *intc = vm->intc;
@@ -438,7 +453,10 @@ void pci_silence(struct vcpu *vcpu)
 	silenced |= 1u << vcpu->id;
 }
 
-/* Each vCPU silences what could interrupt it, while its CPU's APIC still takes it for the guest; not without functions. */
+/*
+ * Each vCPU silences what could interrupt it, while its CPU's APIC still takes it for the guest;
+ * not without functions.
+ */
 static void test_silenced(void **)
 {
 	static char functions;
@@ -579,7 +597,10 @@ static void test_icr_closes(void **)
 	assert_int_equal(calls[0] + calls[2], 2);
 }
 
-/* Another vCPU takes no calls: it is waited for as long as it may answer, and the others are not asked in vain. */
+/*
+ * Another vCPU takes no calls: it is waited for as long as it may answer, and the others are not
+ * asked in vain.
+ */
 static void test_icr_stays_open(void **)
 {
 	open_all();
@@ -654,7 +675,10 @@ static void tenth_passes(void)
 	}
 }
 
-/* One stops late and one never: then all stay as they are, which one line says. Nobody is waited for again. */
+/*
+ * One stops late and one never: then all stay as they are, which one line says. Nobody is waited
+ * for again.
+ */
 static void test_stop_waits_in_vain(void **)
 {
 	open_all();

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/lapic.sources @tests/unit/fake_vm.sources */
-/* The local APIC's timer (SDM vol. 3, 11.5.4), over the fake host's clock: the test plays the guest. */
+/*
+ * The local APIC's timer (SDM vol. 3, 11.5.4), over the fake host's clock: the test plays the
+ * guest.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +76,10 @@ static void test_timer_dividers(void **)
 	assert_int_equal(fake_host.timers->deadline, fake_host.tsc + 1000 * TICK);
 }
 
-/* A divider written after the count has run out and before its host timer was taken: the interrupt still comes. */
+/*
+ * A divider written after the count has run out and before its host timer was taken: the interrupt
+ * still comes.
+ */
 static void test_timer_divider_late(void **)
 {
 	enable();
@@ -118,7 +124,10 @@ static void test_timer_periodic(void **)
 	assert_null(fake_host.timers);
 }
 
-/* A vCPU that is stopped for random times: each window brings one tick at most, never early, and the grid stays. */
+/*
+ * A vCPU that is stopped for random times: each window brings one tick at most, never early, and
+ * the grid stays.
+ */
 static void test_timer_periodic_stopped(void **)
 {
 	const u64 period = 1000 * TICK;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/emulate/lean_mmio.c @tests/unit/decode.sources */
 /*
- * A memory-mapped access on the short way: which instructions it carries out and what they do, and that it does nothing where
- * the code, its mapping, the mode or the access is not what it was when the instruction was decoded.
+ * A memory-mapped access on the short way: which instructions it carries out and what they do, and
+ * that it does nothing where the code, its mapping, the mode or the access is not what it was when
+ * the instruction was decoded.
  */
 #include <setjmp.h>
 #include <stdarg.h>

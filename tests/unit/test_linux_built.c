@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/load/linux_built.c vmm/load/elf.c @tests/unit/vm_files.sources lib/span.c */
-/* What a Linux kernel was built with, by its image: Debian's own (from build/guest, or $MARGAY_GUEST_DIR), and small ones. */
+/*
+ * What a Linux kernel was built with, by its image: Debian's own (from build/guest, or
+ * $MARGAY_GUEST_DIR), and small ones.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +56,10 @@ static unsigned forget(u8 *data, u64 size, const char *word)
 	return found;
 }
 
-/* Compressed it tells nothing; else what it was built with, and what not, once its words are gone one by one. */
+/*
+ * Compressed it tells nothing; else what it was built with, and what not, once its words are gone
+ * one by one.
+ */
 static void test_debian(void **)
 {
 	static const struct {
@@ -76,7 +82,10 @@ static void test_debian(void **)
 	free(data);
 }
 
-/* An image with one segment of `n` bytes at SEGMENT, with this text at its end: as a heap copy that ends there. */
+/*
+ * An image with one segment of `n` bytes at SEGMENT, with this text at its end: as a heap copy that
+ * ends there.
+ */
 static unsigned small(const char *text, size_t len)
 {
 	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0,  0,

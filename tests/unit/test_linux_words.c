@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/vm_files.sources lib/span.c */
-/* Words of a guest kernel's command line by which a Linux does without KVM's clock or x2APIC mode, as Linux reads them. */
+/*
+ * Words of a guest kernel's command line by which a Linux does without KVM's clock or x2APIC mode,
+ * as Linux reads them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/load/load_vmlinux.c vmm/load/linux_entry.c vmm/load/linux_built.c vmm/config/config_linux.c vmm/load/bzimage.c vmm/load/elf.c @tests/unit/guest_tables.sources */
-/* Images without BOOT_LOG have no load_check(): the loaders themselves say what is wrong with a Linux image. */
+/*
+ * Images without BOOT_LOG have no load_check(): the loaders themselves say what is wrong with a
+ * Linux image.
+ */
 #undef CONFIG_BOOT_LOG
 #include "vmm/load/load_linux.c"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/load/load_check.c vmm/load/linux_built.c vmm/load/bzimage.c vmm/load/elf.c vmm/load/multiboot.c @tests/unit/vm_files.sources lib/span.c */
-/* What a VM file names, judged by the files' beginnings: kernels, and what operators take for one. */
+/*
+ * What a VM file names, judged by the files' beginnings: kernels, and what operators take for one.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -243,7 +245,10 @@ static void test_others(void **)
 	assert_null(load_hint(file, SIZE));
 }
 
-/* An initrd may be anything, compressed by what the guest knows; only nothing is wrong. A module of Linux is one, too. */
+/*
+ * An initrd may be anything, compressed by what the guest knows; only nothing is wrong. A module of
+ * Linux is one, too.
+ */
 static void test_initrd(void **)
 {
 	const u32 multiboot[] = { 0x1badb002, 0x10000,  -(0x1badb002 + 0x10000),
@@ -265,7 +270,10 @@ static void test_initrd(void **)
 	assert_string_equal(judge(1, 0), "");
 }
 
-/* A disk may be anything that is no qcow2, by the whole of its magic number; and an initrd anything at all. */
+/*
+ * A disk may be anything that is no qcow2, by the whole of its magic number; and an initrd anything
+ * at all.
+ */
 static void test_disk(void **)
 {
 	parse("kernel = k\nmemory = 64M\ninitrd = i\ndisk = d\ndisk = scratch:32M\ndisk = e\n");

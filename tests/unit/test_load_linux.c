@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/load/load_linux.c vmm/load/load_vmlinux.c vmm/load/linux_entry.c vmm/load/linux_built.c vmm/config/config_linux.c vmm/load/bzimage.c vmm/load/elf.c @tests/unit/guest_tables.sources */
-/* The Linux loader with Debian's own kernel (from build/guest, or $MARGAY_GUEST_DIR) and with hostile images. */
+/*
+ * The Linux loader with Debian's own kernel (from build/guest, or $MARGAY_GUEST_DIR) and with
+ * hostile images.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -345,7 +348,10 @@ static void test_hostile_bzimage(void **)
 	refused_again(-ENOEXEC, NULL, "");
 }
 
-/* Without KVM's clock Linux is told its TSC's rate, before all other words; and that it is reliable, where it is. */
+/*
+ * Without KVM's clock Linux is told its TSC's rate, before all other words; and that it is
+ * reliable, where it is.
+ */
 static void test_tsc_rate(void **)
 {
 	static struct vm_config config = { .no_pvclock = true };
@@ -444,7 +450,10 @@ static void test_initrd_placement(void **)
 	refused_again(-ENOEXEC, &initrd, "");
 }
 
-/* An ELF file whose segments aim at the loader's own tables, outside RAM, at the end of the address space. */
+/*
+ * An ELF file whose segments aim at the loader's own tables, outside RAM, at the end of the address
+ * space.
+ */
 static void test_hostile_elf(void **)
 {
 	struct {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console/log_last.c kernel/log/printk.c */
-/* The log across a reset: what the next boot finds of it, and that it finds nothing where a byte of it has changed. */
+/*
+ * The log across a reset: what the next boot finds of it, and that it finds nothing where a byte of
+ * it has changed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -61,7 +61,10 @@ static void say(unsigned times)
 		host_log_limited(&limit, "vm0", "a %s", "line");
 }
 
-/* Sixteen at once, then one in ten seconds, with what was left out; and after a quiet time sixteen again. */
+/*
+ * Sixteen at once, then one in ten seconds, with what was left out; and after a quiet time sixteen
+ * again.
+ */
 static void test_burst(void **)
 {
 	say(16);

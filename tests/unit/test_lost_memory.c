@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_lost_memory.sources */
 /*
- * A guest's memory is lost under the hypervisor's hands: copies, page walks, instructions, operands, rings, the clock. Each access
- * that meets the page fails, and ends that VM; one that has no region of mc_table would end this program, as it would the node.
+ * A guest's memory is lost under the hypervisor's hands: copies, page walks, instructions,
+ * operands, rings, the clock. Each access that meets the page fails, and ends that VM; one that has
+ * no region of mc_table would end this program, as it would the node.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,7 +135,9 @@ static void test_copies(void **)
 {
 	static u8 buffer[4 * PAGE_SIZE];
 
-	/* At its beginning, in the middle, at its end; by quadwords and by the bytes behind them. */
+	/*
+	 * At its beginning, in the middle, at its end; by quadwords and by the bytes behind them.
+	 */
 	for (unsigned page = 0; page < 3; page++) {
 		lose_memory(ram(DATA + page * PAGE_SIZE));
 		assert_int_equal(guest_read(vm, gpa(DATA), buffer, 2 * PAGE_SIZE + 3), -EIO);
@@ -222,7 +225,10 @@ static void test_instructions(void **)
 {
 	const struct insn *insn;
 
-	/* With and without the path that was walked before; in one piece, and across the end of its page. */
+	/*
+	 * With and without the path that was walked before; in one piece, and across the end of its
+	 * page.
+	 */
 	for (unsigned known = 0; known < 2; known++)
 		for (unsigned i = 0; i <= ARRAY_SIZE(tables); i++) {
 			unsigned page = i < ARRAY_SIZE(tables) ? tables[i] : CODE;
@@ -239,7 +245,9 @@ static void test_instructions(void **)
 			vm->end = VM_RUNNING;
 			fake_host.log[0] = 0;
 		}
-	/* What looks only, may be where nothing of the CPU's own can be used: it walks no tables. */
+	/*
+	 * What looks only, may be where nothing of the CPU's own can be used: it walks no tables.
+	 */
 	memset(&vcpu->fetched, 0, sizeof(vcpu->fetched));
 	memcpy(ram(CODE + (vcpu->regs.rip - GVA)), "\x0f\xa2\x90\x90", 4);
 	assert_int_equal(emulate_peek_length(vcpu), 0);
@@ -327,7 +335,10 @@ static void expect_untouched(unsigned accesses, u64 page)
 	mend_memory();
 }
 
-/* It is refused to whoever copies or keeps a pointer; on the page before and the one behind all is well. */
+/*
+ * It is refused to whoever copies or keeps a pointer; on the page before and the one behind all is
+ * well.
+ */
 static void test_refused(void **)
 {
 	u8 buffer[2 * PAGE_SIZE];
@@ -348,7 +359,9 @@ static void test_refused(void **)
 	expect_untouched(0, 0);
 }
 
-/* What the hypervisor does in the CPU's stead is the guest's use of it; a debugger's look is none. */
+/*
+ * What the hypervisor does in the CPU's stead is the guest's use of it; a debugger's look is none.
+ */
 static void test_used(void **)
 {
 	const struct insn *insn;
@@ -375,13 +388,19 @@ static void test_used(void **)
 	known(DATA);
 	assert_int_equal(emulate_mem_write(vcpu, GVA + PAGE_SIZE + 8, 8, value), -EAGAIN);
 	expect_untouched(1, DATA);
-	/* Before INS has taken from the port what would not come back, and once though it is half of the operand. */
+	/*
+	 * Before INS has taken from the port what would not come back, and once though it is half
+	 * of the operand.
+	 */
 	known(DATA);
 	assert_int_equal(emulate_mem_writable(vcpu, GVA + PAGE_SIZE - 2, 4), -EAGAIN);
 	expect_untouched(1, DATA);
 }
 
-/* It gets known at any moment of an access: that is a use of it, and none of a device that is not there. */
+/*
+ * It gets known at any moment of an access: that is a use of it, and none of a device that is not
+ * there.
+ */
 static void test_used_meanwhile(void **)
 {
 	u8 bytes[24];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/mce_judge.c */
 /*
- * Machine checks: what an error in a bank means, by the tables of the SDM and the APM; and what the node does with it, over banks
- * that this file has, in both vendors' places. kernel/mce.c and kernel/memory/lost.c are included.
+ * Machine checks: what an error in a bank means, by the tables of the SDM and the APM; and what the
+ * node does with it, over banks that this file has, in both vendors' places. kernel/mce.c and
+ * kernel/memory/lost.c are included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -223,7 +224,10 @@ static void test_judge(void **)
 		{ &ser, VAL | UC | AR | WHERE, MCE_LOST, MCE_LOST },
 		{ &ser, VAL | UC | S | AR | WHERE, MCE_USED, MCE_NONE },
 		{ &ser, VAL | UC | S | AR | WHERE | OVER, MCE_FATAL, MCE_NONE },
-		/* What a data load or an instruction fetch hides was of that core, too (16.9.3.2); filtered or not. */
+		/*
+		 * What a data load or an instruction fetch hides was of that core, too (16.9.3.2);
+		 * filtered or not.
+		 */
 		{ &ser, VAL | UC | S | AR | WHERE | OVER | 0x134, MCE_USED_BY_CORE, MCE_NONE },
 		{ &ser, VAL | UC | S | AR | WHERE | OVER | 0x1150, MCE_USED_BY_CORE, MCE_NONE },
 		{ &ser, VAL | UC | S | AR | ADDRV | OVER | 0x134, MCE_FATAL, MCE_NONE },
@@ -442,7 +446,10 @@ static void test_used(void **)
 	assert_non_null(strstr(lines, "machine check: CPU 3 cannot go on: MCG_STATUS 0x7\n"));
 }
 
-/* An access of mc_access.h fails, and nobody is ended here, where the CPU means that instruction and says which page (16.3.1.2). */
+/*
+ * An access of mc_access.h fails, and nobody is ended here, where the CPU means that instruction
+ * and says which page (16.3.1.2).
+ */
 static void test_access(void **)
 {
 	static const struct {
@@ -453,7 +460,10 @@ static void test_access(void **)
 	} table[] = {
 		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 6, MC_ACCESS_FAILS },
 		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 7, MC_ACCESS_FAILS },
-		/* Not this instruction's; of no known page; several; an error that is no memory's; nothing that concerns it. */
+		/*
+		 * Not this instruction's; of no known page; several; an error that is no memory's;
+		 * nothing that concerns it.
+		 */
 		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 4, MC_STOPS },
 		{ VAL | UC | S | AR | WHERE, 1 << 6 | 6, 7, MC_STOPS },
 		{ VAL | UC | S | AR | WHERE | OVER, 2 << 6 | 6, 7, MC_STOPS },
@@ -487,7 +497,10 @@ static void test_access(void **)
 	assert_int_equal(host_failed_page(), 0xb000);
 }
 
-/* A guest's machine check of which no bank tells is what firmware tells of it; not the hypervisor's, nor another CPU's. */
+/*
+ * A guest's machine check of which no bank tells is what firmware tells of it; not the
+ * hypervisor's, nor another CPU's.
+ */
 static void test_firmware(void **)
 {
 	static const struct {
@@ -522,8 +535,9 @@ static void test_firmware(void **)
 }
 
 /*
- * Two threads of a core have read a lost page at once: one error hides the other (OVER), or one thread has emptied the bank for the
- * other. That VM ends if the whole core was its guest's, else the node; without a page, for there may be more than one.
+ * Two threads of a core have read a lost page at once: one error hides the other (OVER), or one
+ * thread has emptied the bank for the other. That VM ends if the whole core was its guest's, else
+ * the node; without a page, for there may be more than one.
  */
 static void test_core(void **)
 {
@@ -577,7 +591,10 @@ static void test_core(void **)
 	assert_int_equal(host_memory_lost_in(0xd0000, 0xe0000), 0xd1000);
 }
 
-/* A guest that reads a lost page again and again has one line of it, whether by the bank of one CPU or another. */
+/*
+ * A guest that reads a lost page again and again has one line of it, whether by the bank of one CPU
+ * or another.
+ */
 static void test_told_once(void **)
 {
 	for (unsigned i = 0; i < 100; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/mce_way.c */
 /*
- * When CPUs look for corrected errors: by the clock, at CMCI, at AMD's threshold interrupt; storms; CPUs whose local APIC is a
- * guest's. Over registers of this file's. kernel/mce_corrected.c is included.
+ * When CPUs look for corrected errors: by the clock, at CMCI, at AMD's threshold interrupt; storms;
+ * CPUs whose local APIC is a guest's. Over registers of this file's. kernel/mce_corrected.c is
+ * included.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/stage2/formats.c */
 /*
- * Which cache type a guest's access to a device's page has in the end: the type of the second-level leaf, whose bits are
- * decoded here by the manuals, combined with the type in the guest's PAT. A guest's write-combining must stay
- * (InfiniBand doorbells need it), and nothing else may ever be cached.
+ * Which cache type a guest's access to a device's page has in the end: the type of the second-level
+ * leaf, whose bits are decoded here by the manuals, combined with the type in the guest's PAT. A
+ * guest's write-combining must stay (InfiniBand doorbells need it), and nothing else may ever be
+ * cached.
  *
- * EPT: SDM vol. 3, 29.3.7.2: the leaf's type takes the place of the MTRR's in table 12-7 (older: 11-7), unless bit 6,
- * "ignore PAT", is set. NPT: APM vol. 2, 15.25.8, tables 15-19 (guest's and host's PAT types) and 15-20 (with the MTRRs').
- * No emulator has caches: these tables are all that there is. Of AMD's only the columns that Margay's leaves use stand here.
- * They were written without the manual at hand, which was looked for again on 2026-11-21 and not found in any public copy within
- * reach. What others' sources say agrees: Xen maps device memory of guests on NPT as UC-, by PCD without PWT, so that the guest's
- * type decides (xen/arch/x86/mm/p2m-pt.c, p2m_type_to_flags()); AmdIntelEmu and SimpleSvm cite the two tables for a guest's WC
- * that stays WC, or WC+ over write-back memory; APM vol. 2, 15.36.14, has WC and UC as the types that 15.25.8 comes to.
+ * EPT: SDM vol. 3, 29.3.7.2: the leaf's type takes the place of the MTRR's in table 12-7 (older:
+ * 11-7), unless bit 6, "ignore PAT", is set. NPT: APM vol. 2, 15.25.8, tables 15-19 (guest's and
+ * host's PAT types) and 15-20 (with the MTRRs'). No emulator has caches: these tables are all that
+ * there is. Of AMD's only the columns that Margay's leaves use stand here. They were written
+ * without the manual at hand, which was looked for again on 2026-11-21 and not found in any public
+ * copy within reach. What others' sources say agrees: Xen maps device memory of guests on NPT as
+ * UC-, by PCD without PWT, so that the guest's type decides (xen/arch/x86/mm/p2m-pt.c,
+ * p2m_type_to_flags()); AmdIntelEmu and SimpleSvm cite the two tables for a guest's WC that stays
+ * WC, or WC+ over write-back memory; APM vol. 2, 15.36.14, has WC and UC as the types that 15.25.8
+ * comes to.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +43,10 @@ static row intel_wb = {
 	[MEMTYPE_WT] = MEMTYPE_WT, [MEMTYPE_WP] = MEMTYPE_WP,       [MEMTYPE_WB] = MEMTYPE_WB,
 };
 
-/* Tables 15-19 and 15-20, host PAT type UC-, which gives way to WC alone; MTRR type UC, as over device memory. */
+/*
+ * Tables 15-19 and 15-20, host PAT type UC-, which gives way to WC alone; MTRR type UC, as over
+ * device memory.
+ */
 static row amd_uc_minus = {
 	[MEMTYPE_UC] = MEMTYPE_UC, [MEMTYPE_UC_MINUS] = MEMTYPE_UC, [MEMTYPE_WC] = MEMTYPE_WC,
 	[MEMTYPE_WT] = MEMTYPE_UC, [MEMTYPE_WP] = MEMTYPE_UC,       [MEMTYPE_WB] = MEMTYPE_UC,
@@ -81,7 +88,10 @@ static void test_devices(void **)
 	}
 }
 
-/* What memory has: as the guest says. And what devices may not have: WB, in which a guest's WB is cached; "ignore PAT". */
+/*
+ * What memory has: as the guest says. And what devices may not have: WB, in which a guest's WB is
+ * cached; "ignore PAT".
+ */
 static void test_controls(void **)
 {
 	u64 ram = ept_format.leaf(GIB(1), LEAF_1G, STAGE2_RWX, MEMTYPE_WB);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/microcode.c */
-/* The vendors' files of microcode: which update a CPU gets of them, and each way in which a file can be wrong. */
+/*
+ * The vendors' files of microcode: which update a CPU gets of them, and each way in which a file
+ * can be wrong.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +38,10 @@ static void checksum(size_t start, size_t end, size_t at)
 	put(at, -sum);
 }
 
-/* Appends an update with 512 bytes of data, and one more signature if that is not 0. Returns where it begins. */
+/*
+ * Appends an update with 512 bytes of data, and one more signature if that is not 0. Returns where
+ * it begins.
+ */
 static size_t update(u32 signature, u32 platforms, u32 revision, u32 more, u32 more_platforms)
 {
 	size_t at = size, data = 48 + 512, total = 1024;
@@ -169,7 +175,10 @@ static void section(u32 type, u32 length)
 	size += 8 + length;
 }
 
-/* A table that says number 0xa011 for signature 0xa00f11, and others; then its end and what is no more read. */
+/*
+ * A table that says number 0xa011 for signature 0xa00f11, and others; then its end and what is no
+ * more read.
+ */
 static void container(void)
 {
 	size_t at;

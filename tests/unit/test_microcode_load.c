@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/microcode.c lib/span.c */
-/* Microcode on its way into CPUs that take it or not: what each register gets, when, and what is said of it. */
+/*
+ * Microcode on its way into CPUs that take it or not: what each register gets, when, and what is
+ * said of it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -249,7 +252,10 @@ static void amd_file(u32 signature, u32 size)
 	microcode_init(&boot);
 }
 
-/* Each thread gets it, also one that reads the revision that its sibling has brought; none that has a newer one. */
+/*
+ * Each thread gets it, also one that reads the revision that its sibling has brought; none that has
+ * a newer one.
+ */
 static void test_amd(void **)
 {
 	amd_file(0xa00f11, 128);

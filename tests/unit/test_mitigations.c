@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c lib/span.c */
 /*
- * What is decided for recorded CPUs (InstLatx64's dumps; what the vendors and Linux say of each beside it), and the words.
- * tools/recorded-cpus compares all dumps with an oracle of its own.
+ * What is decided for recorded CPUs (InstLatx64's dumps; what the vendors and Linux say of each
+ * beside it), and the words. tools/recorded-cpus compares all dumps with an oracle of its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,9 @@ static const struct cpu {
 	{ "Skylake-X", INTEL, 0x50654, 0x50000000, 0x40800, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,
 	  SPECTRE_V2 | RETBLEED | MDS | TAA | MMIO | L1TF | GDS | ITLB,
 	  RETBLEED | MDS | TAA | MMIO | L1TF | GDS, MIT_RSB | MIT_SPLIT | MIT_THUNKS, 0 },
-	/* The same by what Intel documents of newer microcode: RSBA, TSX_CTRL, FB_CLEAR, GDS_CTRL. */
+	/*
+	 * The same by what Intel documents of newer microcode: RSBA, TSX_CTRL, FB_CLEAR, GDS_CTRL.
+	 */
 	{ "Skylake-X, updated", INTEL, 0x50654, 0x50000000, 0x40800, MICROCODE_INTEL, 0, 2, 0, 0, 0,
 	  0, 0, 0x2020084, 0x2007006, SPECTRE_V2 | RETBLEED | MDS | TAA | MMIO | L1TF | GDS | ITLB,
 	  0,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c lib/span.c */
-/* Each CPU at its start: which registers are set for what was decided, what is told of all CPUs, and what the monitor gets. */
+/*
+ * Each CPU at its start: which registers are set for what was decided, what is told of all CPUs,
+ * and what the monitor gets.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -268,7 +271,10 @@ static void test_several(void **)
 	assert_null(strstr(log_text, "mds"));
 }
 
-/* Where the boot CPU needs no retpolines, all thunks are plain jumps, and a CPU that does is vulnerable. */
+/*
+ * Where the boot CPU needs no retpolines, all thunks are plain jumps, and a CPU that does is
+ * vulnerable.
+ */
 static void test_thunks(void **)
 {
 	start(true, 0xb10f10);

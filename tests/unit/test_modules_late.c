@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/modules_late.c */
-/* Modules that come after the boot: found by whoever looks through all of them, gone by their name. */
+/*
+ * Modules that come after the boot: found by whoever looks through all of them, gone by their name.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -304,7 +304,10 @@ static void test_other_vm(void **)
 	assert_ptr_equal(fake_host.console, &consoles[1]);
 	fake_host_type("y" ESCAPE " " ESCAPE "Y");
 	assert_string_equal(typed[1], "yY");
-	/* When that one is gone, to the first that runs, for which no key was meant; when none does, nowhere. */
+	/*
+	 * When that one is gone, to the first that runs, for which no key was meant; when none
+	 * does, nowhere.
+	 */
 	fake_host_type(ESCAPE);
 	runs[1] = false;
 	fake_host_type(ESCAPE);
@@ -429,7 +432,10 @@ static const char *drained(void)
 	return output();
 }
 
-/* More than the line takes at once: the last lines come, whole and in their order, and what is missing is said. */
+/*
+ * More than the line takes at once: the last lines come, whole and in their order, and what is
+ * missing is said.
+ */
 static void test_long_answer(void **)
 {
 	static const char begins[] = "log 3000\r\n(older lines do not fit)\r\n";
@@ -486,7 +492,10 @@ static void test_registers(void **)
 	answer("regs vm0", "vm0 does not run");
 }
 
-/* Others' lines have cut the line that is being typed: it comes again when they pause, or with the next key, and once. */
+/*
+ * Others' lines have cut the line that is being typed: it comes again when they pause, or with the
+ * next key, and once.
+ */
 static void test_cut(void **)
 {
 	struct host_console *con;
@@ -555,8 +564,9 @@ static void test_cut(void **)
 }
 
 /*
- * The line's interrupt goes from CPU to CPU: what one has armed no other disarms (fake_host.c), and the line comes again on
- * whichever CPU has the interrupt then, after two seconds without a line of others.
+ * The line's interrupt goes from CPU to CPU: what one has armed no other disarms (fake_host.c), and
+ * the line comes again on whichever CPU has the interrupt then, after two seconds without a line of
+ * others.
  */
 static void test_cut_on_two_cpus(void **)
 {

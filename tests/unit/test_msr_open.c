@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* What a CPU's registers get when it gets a vCPU, and which the guest may use. The file is included. */
+/*
+ * What a CPU's registers get when it gets a vCPU, and which the guest may use. The file is
+ * included.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,7 +125,9 @@ static void starts(bool trusted, u32 flags, u32 of_root)
 	msr_open_passthrough(&vcpu);
 }
 
-/* An earlier guest's predictions are none of this one's, whether or not it may do the same itself. */
+/*
+ * An earlier guest's predictions are none of this one's, whether or not it may do the same itself.
+ */
 static void test_barrier(void **)
 {
 	for (unsigned trusted = 0; trusted < 2; trusted++) {
@@ -135,7 +140,10 @@ static void test_barrier(void **)
 	}
 }
 
-/* Root mode's value where exits switch it, which those of a trusted guest do not; or where VMRUN does, for all. */
+/*
+ * Root mode's value where exits switch it, which those of a trusted guest do not; or where VMRUN
+ * does, for all.
+ */
 static void test_spec_ctrl(void **)
 {
 	shows = true;
@@ -149,7 +157,10 @@ static void test_spec_ctrl(void **)
 	}
 }
 
-/* What a kernel that idles by MWAIT reads is the CPU's, and its writes change nothing. Others' see nothing of it. */
+/*
+ * What a kernel that idles by MWAIT reads is the CPU's, and its writes change nothing. Others' see
+ * nothing of it.
+ */
 static void test_idle(void **)
 {
 	static const u32 msrs[] = { MSR_PKG_CST_CONFIG_CONTROL, MSR_POWER_CTL };
@@ -177,7 +188,10 @@ static void test_idle(void **)
 	}
 }
 
-/* Reads of IA32_TSC_ADJUST have no exit where the CPU has what the guest shall see. Writes have one: none changes the CPU's. */
+/*
+ * Reads of IA32_TSC_ADJUST have no exit where the CPU has what the guest shall see. Writes have
+ * one: none changes the CPU's.
+ */
 static void test_tsc_adjust(void **)
 {
 	static const struct {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/net/net_frame.c */
-/* Large frames cut, checksums filled in: judged by a checksum of the test's own, and by what comes out of the pieces. */
+/*
+ * Large frames cut, checksums filled in: judged by a checksum of the test's own, and by what comes
+ * out of the pieces.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +49,10 @@ static u32 transport(const u8 *ip, u32 size, bool v6, u8 protocol)
 		   size - l4);
 }
 
-/* Ethernet, a tag or none, IP, TCP with a few options, and data; as Linux hands it over. Returns its size. */
+/*
+ * Ethernet, a tag or none, IP, TCP with a few options, and data; as Linux hands it over. Returns
+ * its size.
+ */
 static u32 make(bool v6, bool tag, u32 ip_options, u32 tcp_options, u32 data)
 {
 	u32 l3 = tag ? 18 : 14, l4 = l3 + (v6 ? 40 : 20 + ip_options),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c lib/span.c @tests/unit/fake_vm.sources -O2 -mno-red-zone -fno-sanitize=all -Dmemcpy=counted_memcpy */
 /*
- * How long one who sends, or a driver that receives, keeps the others from a segment: the instructions of the calls that hold its
- * lock, by the trap flag (SDM vol. 3, 18.3.1.4), beside those of a plain frame of 64 KiB. A copy counts as the image's own
- * memcpy() would: an instruction for each 8 bytes.
+ * How long one who sends, or a driver that receives, keeps the others from a segment: the
+ * instructions of the calls that hold its lock, by the trap flag (SDM vol. 3, 18.3.1.4), beside
+ * those of a plain frame of 64 KiB. A copy counts as the image's own memcpy() would: an instruction
+ * for each 8 bytes.
  */
 #define _GNU_SOURCE
 #include <signal.h>

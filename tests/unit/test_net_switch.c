@@ -97,7 +97,10 @@ static void test_learning(void **)
 	assert_true(net_admit(&s, &port[2], MAC(50), 5));
 	assert_int_equal(reached(0, MAC(50)), 1 << 2);
 	assert_int_equal(reached(2, MAC(50)), 0);
-	/* Nobody takes it over while it lives, though it says nothing to anybody but by the last second. */
+	/*
+	 * Nobody takes it over while it lives, though it says nothing to anybody but by the last
+	 * second.
+	 */
 	assert_false(net_admit(&s, &port[3], MAC(50), 5 + NET_AGE - 1));
 	assert_false(net_admit(&s, &port[0], MAC(50), 5 + NET_AGE - 1));
 	assert_true(net_admit(&s, &port[2], MAC(50), 4 + NET_AGE));
@@ -123,7 +126,10 @@ static void test_learning(void **)
 	assert_int_equal(reached(0, BROADCAST), 1 << 1 | 1 << 2 | 1 << 5);
 }
 
-/* However many a bridge has: those that live stay, all others come in too; and another bridge's table is as it was. */
+/*
+ * However many a bridge has: those that live stay, all others come in too; and another bridge's
+ * table is as it was.
+ */
 static void test_many(void **)
 {
 	unsigned known = 0;

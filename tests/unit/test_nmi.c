@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
 /*
- * NMIs of the platform, by port 0x61 (ICH9 data sheet, 13.7.1), or without a sign: what is said, acknowledged, and when the
- * node ends; and that what a kick, a device or a guest may have sent is none of them.
+ * NMIs of the platform, by port 0x61 (ICH9 data sheet, 13.7.1), or without a sign: what is said,
+ * acknowledged, and when the node ends; and that what a kick, a device or a guest may have sent is
+ * none of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +164,10 @@ static void test_report(void **)
 	}
 }
 
-/* A card may send one after the other: each is acknowledged, one of ten seconds has a line, which counts the others. */
+/*
+ * A card may send one after the other: each is acknowledged, one of ten seconds has a line, which
+ * counts the others.
+ */
 static void test_many(void **)
 {
 	tsc += 10000010;
@@ -248,7 +252,10 @@ static void test_unclaimed(void **)
 	kicks = 0;
 }
 
-/* What a guest may have sent, a device may have asked for, or is on its way since the APIC has come back. */
+/*
+ * What a guest may have sent, a device may have asked for, or is on its way since the APIC has come
+ * back.
+ */
 static void test_explained(void **)
 {
 	tsc += 2 * PATIENCE;
@@ -282,7 +289,10 @@ static void test_explained(void **)
 	nmi_devices[0] = NULL;
 }
 
-/* A device whose interrupt has been led to another CPU is asked there and nowhere else, after a kick's NMI, too. */
+/*
+ * A device whose interrupt has been led to another CPU is asked there and nowhere else, after a
+ * kick's NMI, too.
+ */
 static void test_moved(void **)
 {
 	nmi_devices[0] = console_follow_interrupt;
@@ -311,7 +321,10 @@ static void test_moved(void **)
 	home = 0;
 }
 
-/* A kick's NMI is a kick's whenever it comes, unless it has met another on its way: that is known after a while. */
+/*
+ * A kick's NMI is a kick's whenever it comes, unless it has met another on its way: that is known
+ * after a while.
+ */
 static void test_kicks(void **)
 {
 	struct nmi_kicks k = { 0 };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/output_log.c kernel/console/plain.c tests/unit/fake_host.c */
-/* The last lines of a guest's output: across runs, when the ring is full, when it fills while they are said. */
+/*
+ * The last lines of a guest's output: across runs, when the ring is full, when it fills while they
+ * are said.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +87,10 @@ static void test_full(void **)
 	last(0, ~0u);
 	assert_int_equal(nr_said, 455 + 1);
 	assert_int_equal(strncmp(said, "|line 545|line 546|", 19), 0);
-	/* What is written over while lines are said is left out: of what they had to be, nothing is left then. */
+	/*
+	 * What is written over while lines are said is left out: of what they had to be, nothing is
+	 * left then.
+	 */
 	meanwhile = "written meanwhile\n";
 	assert_string_equal(last(0, 3), "line 997|");
 	meanwhile = NULL;

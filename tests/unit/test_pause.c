@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_pause.sources */
-/* A paused VM: when it goes on, what its TSC, its APIC timer and its paravirtual clock show then. */
+/*
+ * A paused VM: when it goes on, what its TSC, its APIC timer and its paravirtual clock show then.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +26,9 @@
 /* Nobody asks anything of these vCPUs. */
 void vcpu_serve_call(struct vcpu *) { }
 
-/* What it waits for comes as soon as the VM goes on: not before the paused vCPU has looked often. */
+/*
+ * What it waits for comes as soon as the VM goes on: not before the paused vCPU has looked often.
+ */
 static unsigned pci_looks;
 
 static bool pci_look(struct vcpu *v)
@@ -206,7 +210,10 @@ static void test_freeze_too_short(void **)
 	vm->nr_vcpus = 1;
 }
 
-/* Paused again before any vCPU has left the first pause: one long pause but for the moment in between. */
+/*
+ * Paused again before any vCPU has left the first pause: one long pause but for the moment in
+ * between.
+ */
 static void again(struct host_timer *timer)
 {
 	assert_int_equal(vm_resume(vm), 0);

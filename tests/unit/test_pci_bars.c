@@ -161,7 +161,10 @@ static void io_write(void *ctx, u16 offset, unsigned size, u32 v)
 
 static int setup(void **)
 {
-	/* MSI-X in the middle of BAR 0; ports; 64-bit prefetchable of 8 GiB; ROM. And one below a page, with another of 64 KiB. */
+	/*
+	 * MSI-X in the middle of BAR 0; ports; 64-bit prefetchable of 8 GiB; ROM. And one below a
+	 * page, with another of 64 KiB.
+	 */
 	static const struct host_pci_function functions[2] = {
 		{ .bar = { { 0xfeb00000, 0x10000, 0 },
 			   { 0xc040, 0x20, 1 },
@@ -243,7 +246,10 @@ static void test_first(void **)
 	assert_int_equal(opened, 1);
 }
 
-/* The mapping moves, the host's address does not. What lies on something else is nowhere until it is moved again. */
+/*
+ * The mapping moves, the host's address does not. What lies on something else is nowhere until it
+ * is moved again.
+ */
 static void test_moves(void **)
 {
 	write(1, 0x14, 4, 0xe0000000);
@@ -273,7 +279,10 @@ static void test_moves(void **)
 	assert_int_equal(nr_mapped, 6);
 }
 
-/* What is the platform's is neither mapped, nor trapped and forwarded, nor opened, though it was judged before. */
+/*
+ * What is the platform's is neither mapped, nor trapped and forwarded, nor opened, though it was
+ * judged before.
+ */
 static void test_platform(void **)
 {
 	/* The ROM's last page, and the BAR that is trapped whole. */
@@ -297,7 +306,10 @@ static void test_platform(void **)
 	assert_non_null(strstr(fake_host.log, "the platform's is there\n"));
 }
 
-/* The table at one end of a large BAR, the pending bits at the other: of what lies between the host needs no view. */
+/*
+ * The table at one end of a large BAR, the pending bits at the other: of what lies between the host
+ * needs no view.
+ */
 static void test_far(void **)
 {
 	struct pci_device *d = &dev[0];
@@ -316,7 +328,10 @@ static void test_far(void **)
 	assert_null(pci_window_reg(&d->bar[2], PAGE_SIZE, 4));
 }
 
-/* One below a page is trapped: it may lie beside registers of the platform in theirs, but not over them. */
+/*
+ * One below a page is trapped: it may lie beside registers of the platform in theirs, but not over
+ * them.
+ */
 static void test_beside_others(void **)
 {
 	const struct pci_window *small = &dev[1].bar[0];
@@ -373,7 +388,10 @@ static void test_trapped(void **)
 	assert_int_equal(table_writes, 1);
 }
 
-/* Whatever the core may ask for, in the traps and beside them, keeps within what the host has mapped (fake_pci.c sees to it). */
+/*
+ * Whatever the core may ask for, in the traps and beside them, keeps within what the host has
+ * mapped (fake_pci.c sees to it).
+ */
 static void test_all_accesses(void **)
 {
 	for (unsigned i = 2; i < parts.ranges.nr_mmio; i++) {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/pci/pci_config.c vmm/pci/pci_config_path.c vmm/pci/pci_rules.c */
-/* A function's configuration space as its guest sees it: over a device of plain memory with a network card's layout. */
+/*
+ * A function's configuration space as its guest sees it: over a device of plain memory with a
+ * network card's layout.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +47,10 @@ static const struct pci_bar bars[PCI_BARS] = {
 	{ 0, 0, 0 },
 	{ 0xfeb80000, 0x40000, 0 },
 };
-/* PM, MSI (64-bit, masks, 4 messages), PCI Express, MSI-X; SR-IOV first of all, AER, ATS, an unknown one. */
+/*
+ * PM, MSI (64-bit, masks, 4 messages), PCI Express, MSI-X; SR-IOV first of all, AER, ATS, an
+ * unknown one.
+ */
 static const struct pci_cap caps[] = {
 	{ 0x01, false, 0xc8 }, { 0x14, false, 0xb0 }, { 0x05, false, 0xd0 },
 	{ 0x10, false, 0x60 }, { 0x11, false, 0xa0 }, { 0x10, true, 0x100 },
@@ -116,7 +122,10 @@ static void test_header(void **)
 	assert_int_equal(pci_config_read(&c, 0, 4), 0x10d38086);
 	assert_int_equal(pci_config_read(&c, 2, 2), 0x10d3);
 	assert_int_equal(pci_config_read(&c, 0x0b, 1), 0x02);
-	/* The host has INTx off: the guest's register says on, and its writes do not reach the device's bit. */
+	/*
+	 * The host has INTx off: the guest's register says on, and its writes do not reach the
+	 * device's bit.
+	 */
 	assert_int_equal(pci_config_read(&c, 4, 2), 0x0003);
 	assert_int_equal(pci_config_write(&c, 4, 2, 0x0406), PCI_CHANGED_DECODE);
 	assert_int_equal(pci_config_read(&c, 4, 2), 0x0406);
@@ -137,7 +146,10 @@ static void test_header(void **)
 	assert_int_equal(hw[0], 0x10d38086);
 }
 
-/* The device begins to decode as its guest says, and does not end: what the guest still has mapped answers. */
+/*
+ * The device begins to decode as its guest says, and does not end: what the guest still has mapped
+ * answers.
+ */
 static void test_decode(void **)
 {
 	hw[1] &= ~3u;
@@ -219,7 +231,10 @@ static void test_bars(void **state)
 	assert_int_equal(pci_config_write(&c, 0x30, 4, 0xfeb80001), PCI_CHANGED_DECODE);
 	assert_true(pci_config_bar(&c, 6, &at));
 	assert_int_equal(at, 0xfeb80000);
-	/* Enabled in the device where the host has it, wherever the guest has put it; off only when it is mapped no more. */
+	/*
+	 * Enabled in the device where the host has it, wherever the guest has put it; off only when
+	 * it is mapped no more.
+	 */
 	pci_config_write(&c, 0x30, 4, 0xfe000001);
 	pci_config_unmapped(&c);
 	assert_int_equal(hw[0x30 / 4], 0xfeb80001);
@@ -243,7 +258,10 @@ static void test_mediated(void **)
 	pci_config_write(&c, 0xcc, 2, 0x0103);
 	assert_int_equal(pci_config_read(&c, 0xcc, 2), 0x0103);
 	assert_int_equal(hw[0xcc / 4], 0);
-	/* FLR is asked for, and not done here; the payload size stays; what remains is the device's. */
+	/*
+	 * FLR is asked for, and not done here; the payload size stays; what remains is the
+	 * device's.
+	 */
 	assert_int_equal(pci_config_read(&c, 0x64, 4), 0x10008001);
 	assert_int_equal(pci_config_write(&c, 0x68, 2, 0xffff), PCI_CHANGED_RESET);
 	assert_int_equal(hw[0x68 / 4] & 0xffff, 0x7130);
@@ -265,7 +283,10 @@ static void test_mediated(void **)
 	assert_int_equal(hw[0xa0 / 4], 0x00040011);
 }
 
-/* What would tell the platform of errors, of which firmware may make an NMI: the guest reads what it wrote, the device has none. */
+/*
+ * What would tell the platform of errors, of which firmware may make an NMI: the guest reads what
+ * it wrote, the device has none.
+ */
 static void test_errors(void **)
 {
 	static const u16 masks[] = { 0x148, 0x14c, 0x154 };
@@ -352,7 +373,10 @@ static void test_msi(void **)
 	assert_int_equal(count, 4); /* 128 were asked for */
 }
 
-/* PCI Express 1: what version 2 has from 0x28 on belongs to the next capability, here MSI's address. */
+/*
+ * PCI Express 1: what version 2 has from 0x28 on belongs to the next capability, here MSI's
+ * address.
+ */
 static void test_short(void **)
 {
 	static const struct pci_cap list1[] = { { 0x10, false, 0x60 }, { 0x05, false, 0x84 } };
@@ -430,7 +454,10 @@ static void test_line_interrupt(void **)
 	assert_int_equal(pci_config_read(&c, 4, 2), 0x0006);
 }
 
-/* Relaxed ordering and AtomicOps reach the device where the way to memory takes them; else the guest reads what the device has. */
+/*
+ * Relaxed ordering and AtomicOps reach the device where the way to memory takes them; else the
+ * guest reads what the device has.
+ */
 static void test_path(void **state)
 {
 	for (unsigned takes = 0; takes < 4; takes++) {

@@ -41,7 +41,10 @@ static u64 absent; /* an ECAM that is not there, by its address */
 static bool garbage;
 static struct mcfg_info mcfg;
 
-/* The function 00:03.0 as a bridge to bus 0x81, where one device answers to all numbers; its type and version; 0: it is none. */
+/*
+ * The function 00:03.0 as a bridge to bus 0x81, where one device answers to all numbers; its type
+ * and version; 0: it is none.
+ */
 static u32 bridge, control2;
 #define EXP 0x40
 
@@ -295,8 +298,9 @@ static void test_buses_named_twice(void **)
 }
 
 /*
- * MCFGs of real machines, by what Linux says of them at boot. An HPE Superdome of eight sockets, a segment for each, out of order
- * and below 2^44 (linux-kernel, 3 November 2020, "PCI Uncore mapping details including domains"); bus 0xff is none of a segment's.
+ * MCFGs of real machines, by what Linux says of them at boot. An HPE Superdome of eight sockets, a
+ * segment for each, out of order and below 2^44 (linux-kernel, 3 November 2020, "PCI Uncore mapping
+ * details including domains"); bus 0xff is none of a segment's.
  */
 static void test_recorded_superdome(void **)
 {
@@ -314,7 +318,10 @@ static void test_recorded_superdome(void **)
 	assert_string_equal(said, "");
 }
 
-/* A workstation of two Opterons (a kernel's log: "TOM2: 0000000420000000"): both segments have one base, and buses of their own. */
+/*
+ * A workstation of two Opterons (a kernel's log: "TOM2: 0000000420000000"): both segments have one
+ * base, and buses of their own.
+ */
 static void test_recorded_opterons(void **)
 {
 	add(0xf0000000, 0, 0, 0x3f);
@@ -329,7 +336,10 @@ static void test_recorded_opterons(void **)
 	assert_string_equal(said, "");
 }
 
-/* Below a port there is one device, whatever answers; behind another bridge, or with ARI in the port, 32 may be. */
+/*
+ * Below a port there is one device, whatever answers; behind another bridge, or with ARI in the
+ * port, 32 may be.
+ */
 static void test_one_device(void **)
 {
 	static const struct {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_pci_function.sources */
-/* What the host does to a function, on a model of one: quiet at boot, reset, taken back; and functions that do not obey. */
+/*
+ * What the host does to a function, on a model of one: quiet at boot, reset, taken back; and
+ * functions that do not obey.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -204,7 +207,10 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 v)
 	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
 	if (now < gone_until || away)
 		return;
-	/* Latencies are there, and the port takes them, before they are sent; sizes before addresses. */
+	/*
+	 * Latencies are there, and the port takes them, before they are sent; sizes before
+	 * addresses.
+	 */
 	if (offset == EXP + 0x28 && v & BIT(10))
 		assert_true(get(LTR + 4, 4) == 0x10031003 && port_config[EXP + 0x29] & 4);
 	if (offset == 0x10 && v)
@@ -255,7 +261,10 @@ u64 host_tsc(void)
 	return now;
 }
 
-/* Goes on with it each 100 us, until it is over. No step waits for the device: it would read again and again. */
+/*
+ * Goes on with it each 100 us, until it is over. No step waits for the device: it would read again
+ * and again.
+ */
 static int finish(struct host_pci_reset *r)
 {
 	int err;
@@ -443,7 +452,10 @@ static void test_boot(void **)
 	}
 	assert_int_equal(get(4, 2), 0x0403);
 	assert_int_equal(errors | resets | usb_taken, 0);
-	/* No Snoop, which a reset has on, and what tells the platform of errors go off (PCI Express 7.5.3.4); the rest is kept. */
+	/*
+	 * No Snoop, which a reset has on, and what tells the platform of errors go off (PCI Express
+	 * 7.5.3.4); the rest is kept.
+	 */
 	set(EXP + 8, 2, 0x295f);
 	set(4, 2, 0x147);
 	f.kept.control = f.kept.control2 = 0;
@@ -495,7 +507,10 @@ static void test_take_back(void **state)
 	assert_int_equal(resets, 0);
 	is_quiet();
 	assert_int_equal(reset_now(), -ENODEV);
-	/* Bus mastering that stays on, or what is under way and does not end: the function has not stopped, for nobody. */
+	/*
+	 * Bus mastering that stays on, or what is under way and does not end: the function has not
+	 * stopped, for nobody.
+	 */
 	for (unsigned i = 0; i < 2; i++) {
 		pending = i ? 1000 : 0;
 		stubborn = !i;
@@ -507,8 +522,9 @@ static void test_take_back(void **state)
 }
 
 /*
- * What the last one has set there, by its configuration space or a register of its own: completion timeout, what is reported, masks
- * and severity of errors, which FLR keeps (PCI Express 7.8.4: sticky). Each way to reset it, and none.
+ * What the last one has set there, by its configuration space or a register of its own: completion
+ * timeout, what is reported, masks and severity of errors, which FLR keeps (PCI Express 7.8.4:
+ * sticky). Each way to reset it, and none.
  */
 static void test_left(void **state)
 {
@@ -551,7 +567,10 @@ static void set_by_bus(void)
 	set(PM + 4, 2, BIT(3));
 }
 
-/* Without a reset of its own, by the bus, where it is alone: all is lost then, and there again but for what saves power. */
+/*
+ * Without a reset of its own, by the bus, where it is alone: all is lost then, and there again but
+ * for what saves power.
+ */
 static void test_bus(void **state)
 {
 	u64 start;
@@ -657,7 +676,10 @@ static void test_slow(void **state)
 	assert_int_equal(errors, 0);
 }
 
-/* One that starts anew by its guest's own word as it is to be reset (2.3.1: it reads as ones): it is waited for, then reset. */
+/*
+ * One that starts anew by its guest's own word as it is to be reset (2.3.1: it reads as ones): it
+ * is waited for, then reset.
+ */
 static void test_away(void **state)
 {
 	away = 30000;
@@ -707,9 +729,9 @@ static bool leaves(void **state, unsigned way, unsigned at, u64 time, bool whole
 }
 
 /*
- * It goes in the middle of anything, by a reset of its own or not, and is back at the next look, or after a while, or never: then
- * it has been reset, is quiet and has its addresses, or counts as one that does not stop. Ones are neither what it has, nor what it
- * can.
+ * It goes in the middle of anything, by a reset of its own or not, and is back at the next look, or
+ * after a while, or never: then it has been reset, is quiet and has its addresses, or counts as one
+ * that does not stop. Ones are neither what it has, nor what it can.
  */
 static void test_goes(void **state)
 {
@@ -726,7 +748,10 @@ static void test_goes(void **state)
 	}
 }
 
-/* Its answers fail for a moment: it is not left in D3hot, and nothing is written of what was not read. */
+/*
+ * Its answers fail for a moment: it is not left in D3hot, and nothing is written of what was not
+ * read.
+ */
 static void test_moments(void **state)
 {
 	for (unsigned moment = 1; moment < 300; moment *= 2) {
@@ -769,7 +794,10 @@ static void test_comes_and_goes(void **state)
 	}
 }
 
-/* It goes when it has been made quiet, and comes back as after a reset of its own: it gets what it had before. */
+/*
+ * It goes when it has been made quiet, and comes back as after a reset of its own: it gets what it
+ * had before.
+ */
 static void test_goes_when_quiet(void **state)
 {
 	struct host_pci_reset r;
@@ -792,7 +820,10 @@ static void test_goes_when_quiet(void **state)
 	assert_int_equal(get(4, 2) & 3, 3);
 }
 
-/* A virtual function that its card has switched off (PCI Express 9.3.3.3.1): nothing is there, and nobody waits for it. */
+/*
+ * A virtual function that its card has switched off (PCI Express 9.3.3.3.1): nothing is there, and
+ * nobody waits for it.
+ */
 static void test_absent(void **)
 {
 	extern int fake_vf_gone;
@@ -816,7 +847,10 @@ static void test_absent(void **)
 	assert_in_range(polls, 0, 10);
 }
 
-/* Those that hang are not begun, by neither capability; those that are not ready after them get their time. */
+/*
+ * Those that hang are not begun, by neither capability; those that are not ready after them get
+ * their time.
+ */
 static void test_quirks(void **state)
 {
 	static const struct pci_id hang[] = {
@@ -850,7 +884,10 @@ static void test_quirks(void **state)
 	}
 }
 
-/* What announces a reset by D3hot, or by its bus, that is none: the next way is taken, and what is told of it says so. */
+/*
+ * What announces a reset by D3hot, or by its bus, that is none: the next way is taken, and what is
+ * told of it says so.
+ */
 static void test_ineffective(void **state)
 {
 	static const struct pci_id keeps[] = {
@@ -911,7 +948,10 @@ static void test_ineffective(void **state)
 		}
 }
 
-/* An 82599's VF has the FLR that it does not announce; a T4's ends only as a bus master with messages on, which come to nobody. */
+/*
+ * An 82599's VF has the FLR that it does not announce; a T4's ends only as a bus master with
+ * messages on, which come to nobody.
+ */
 static void test_special_flr(void **state)
 {
 	struct pci_info info = { .id = { 0x8086, 0x10ed, 0x020000 } };
@@ -934,7 +974,10 @@ static void test_special_flr(void **state)
 	}
 }
 
-/* What the way to memory does not take is off, at boot and after a reset; AtomicOps that it takes are on. */
+/*
+ * What the way to memory does not take is off, at boot and after a reset; AtomicOps that it takes
+ * are on.
+ */
 static void test_path(void **state)
 {
 	for (unsigned way = 0; way < 4; way++) {

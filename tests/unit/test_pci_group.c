@@ -20,7 +20,9 @@
 /* clang-format off */
 static struct pci_function function[] = {
 	{ .address = AT(0, 0, 0) },
-	/* Two root ports of one device, the first with ACS: two functions of a card, and a switch. */
+	/*
+	 * Two root ports of one device, the first with ACS: two functions of a card, and a switch.
+	 */
 	BRIDGE(1, 0, 1, 0), BRIDGE(2, 0, 1, 1),
 	/* On bus 0 alone, and a device of three functions. */
 	{ .address = AT(0, 2, 0) }, { .address = AT(0, 31, 0) }, { .address = AT(0, 31, 2) },
@@ -102,7 +104,10 @@ static void test_groups(void **)
 	} cases[] = {
 		/* Nothing has ACS: all behind a device of root ports is one group with it. */
 		{ 0, { 0, 1, 1, 3, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1 } },
-		/* The first root port has: its card is apart, both functions together; the port itself, too. */
+		/*
+		 * The first root port has: its card is apart, both functions together; the port
+		 * itself, too.
+		 */
 		{ BIT(1), { 0, 1, 2, 3, 4, 4, 4, 7, 7, 2, 2, 2, 2, 2 } },
 		/* The card's functions as well: each apart. */
 		{ BIT(1) | BIT(7) | BIT(8), { 0, 1, 2, 3, 4, 4, 4, 7, 8, 2, 2, 2, 2, 2 } },
@@ -112,7 +117,10 @@ static void test_groups(void **)
 		{ BIT(10), { 0, 1, 1, 3, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1 } },
 		/* Both downstream ports, but no root port: what the root ports reflect. */
 		{ BIT(10) | BIT(11), { 0, 1, 1, 3, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1 } },
-		/* Root ports and downstream ports; an upstream port of one function has none (6.12.1.2). */
+		/*
+		 * Root ports and downstream ports; an upstream port of one function has none
+		 * (6.12.1.2).
+		 */
 		{ BIT(1) | BIT(2) | BIT(10) | BIT(11),
 		  { 0, 1, 2, 3, 4, 4, 4, 7, 7, 9, 9, 9, 12, 13 } },
 		/* All ports: every card. */
@@ -127,7 +135,10 @@ static void test_groups(void **)
 	}
 }
 
-/* A virtual function whose number is on another bus is behind the same port, which must keep it apart. */
+/*
+ * A virtual function whose number is on another bus is behind the same port, which must keep it
+ * apart.
+ */
 static void test_other_bus(void **)
 {
 	extern const struct pci_function *fake_vf, *fake_pf;
@@ -153,7 +164,10 @@ static void test_own_port(void **)
 		assert_ptr_equal(pci_own_port(&function[i]), i == alone[0]   ? &function[10]
 							     : i == alone[1] ? &function[11]
 									     : NULL);
-	/* A bus behind it that firmware has numbered for later is no function; one with a function is. */
+	/*
+	 * A bus behind it that firmware has numbered for later is no function; one with a function
+	 * is.
+	 */
 	function[10].subordinate_bus = 5;
 	assert_null(pci_own_port(&function[12]));
 	function[13].address.segment = 1;
@@ -178,7 +192,10 @@ static void test_circles(void **)
 	function[9].secondary_bus = 3;
 }
 
-/* A root port keeps apart what is below it if it can do all that this takes; a function of a card need not be able to. */
+/*
+ * A root port keeps apart what is below it if it can do all that this takes; a function of a card
+ * need not be able to.
+ */
 static void test_parts(void **)
 {
 	static const u16 parts[] = { 0x01, 0x04, 0x08, 0x10 };
@@ -207,8 +224,9 @@ static void set_ids(unsigned first, unsigned count, u16 vendor, u16 device)
 }
 
 /*
- * Devices without ACS whose maker says that no function of theirs sends to another: two ports of an 82576 behind one root port are
- * apart. Neighbours of their IDs are not, nor is a bridge with such an ID; nor what is behind a port that does not keep it apart.
+ * Devices without ACS whose maker says that no function of theirs sends to another: two ports of an
+ * 82576 behind one root port are apart. Neighbours of their IDs are not, nor is a bridge with such
+ * an ID; nor what is behind a port that does not keep it apart.
  */
 static void test_without_acs(void **)
 {
@@ -238,7 +256,10 @@ static void test_without_acs(void **)
 	set_ids(7, 2, 0, 0);
 }
 
-/* What Intel has integrated in the root complex sends to others by translated addresses only (VT-d 3.1, 3.16). */
+/*
+ * What Intel has integrated in the root complex sends to others by translated addresses only (VT-d
+ * 3.1, 3.16).
+ */
 static void test_integrated(void **)
 {
 	acs = 0;
@@ -255,8 +276,9 @@ static void test_integrated(void **)
 }
 
 /*
- * Only what redirects to the IOMMU is switched on, where there is ACS; from then on what is not on keeps nothing apart: of a port
- * that does not let itself be switched, or of a function that has been reset.
+ * Only what redirects to the IOMMU is switched on, where there is ACS; from then on what is not on
+ * keeps nothing apart: of a port that does not let itself be switched, or of a function that has
+ * been reset.
  */
 static void test_isolate(void **)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
 /*
- * Who is no bus master any more before memory is given to anyone: on a machine of this file's, asked by mechanism 1 alone (PCI
- * Local Bus 3.0, 3.2.2.3.2), whose writes to Command leave Status alone (6.2.3).
+ * Who is no bus master any more before memory is given to anyone: on a machine of this file's,
+ * asked by mechanism 1 alone (PCI Local Bus 3.0, 3.2.2.3.2), whose writes to Command leave Status
+ * alone (6.2.3).
  */
 #include <setjmp.h>
 #include <stdarg.h>

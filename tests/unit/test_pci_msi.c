@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/pci/pci_msi.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/dev/lapic_ipi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
-/* MSI and MSI-X of an assigned function: what its device is given, and what arrives in the guest. */
+/*
+ * MSI and MSI-X of an assigned function: what its device is given, and what arrives in the guest.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -170,7 +172,10 @@ static void test_msix(void **)
 	/* The guest reads its own. */
 	assert_int_equal(pci_msix_read(&dev, TABLE + 64 * 16, 8), 0xfee01000);
 	assert_int_equal(pci_msix_read(&dev, TABLE + 64 * 16 + 8, 8), 0x41);
-	/* Moved to the other vCPU: the device's message, too. One on its way to the old place arrives as the new one. */
+	/*
+	 * Moved to the other vCPU: the device's message, too. One on its way to the old place
+	 * arrives as the new one.
+	 */
 	write_entry(64, 0xfee00000, 0x52, 0);
 	assert_int_equal(e[0], 0xfee02000);
 	interrupt(first);
@@ -187,8 +192,8 @@ static void test_msix(void **)
 }
 
 /*
- * A function without a reset of its own has the entries of whoever had it before (6.8.2.9), and that one's mask bits: the next one
- * gets none of these interrupts, whatever it leaves alone.
+ * A function without a reset of its own has the entries of whoever had it before (6.8.2.9), and
+ * that one's mask bits: the next one gets none of these interrupts, whatever it leaves alone.
  */
 static void test_left(void **)
 {
@@ -206,7 +211,10 @@ static void test_left(void **)
 	assert_int_equal(registers[ENTRIES * 4], 0xeeeeeeee);
 	assert_int_equal(host_pci_read(0, MSI + 0x10, 4), 0);
 	assert_int_equal(host_pci_read(0, 4, 2), 0x400);
-	/* Of a capability of 32-bit addresses they are elsewhere; where it has none, nothing is written. */
+	/*
+	 * Of a capability of 32-bit addresses they are elsewhere; where it has none, nothing is
+	 * written.
+	 */
 	again(0x010a7005, ENTRIES);
 	host_pci_write(0, MSI + 0xc, 4, 0xf);
 	host_pci_write(0, MSI + 0x10, 4, 0xf);
@@ -217,7 +225,10 @@ static void test_left(void **)
 	assert_int_equal(host_pci_read(0, MSI + 0x10, 4), 0xf);
 }
 
-/* interrupts = direct: the device has the guest's own vector and CPU, edge and fixed, and the host no vector for it. */
+/*
+ * interrupts = direct: the device has the guest's own vector and CPU, edge and fixed, and the host
+ * no vector for it.
+ */
 static void test_direct(void **)
 {
 	u32 *e = &registers[64 * 4], control;
@@ -277,7 +288,10 @@ static unsigned entries_used(void)
 	return count;
 }
 
-/* What an entry that a message names says: the function's own, and the vector and CPU of the host's. */
+/*
+ * What an entry that a message names says: the function's own, and the vector and CPU of the
+ * host's.
+ */
 static void goes_to(u32 address, unsigned n, unsigned cpu, unsigned vector)
 {
 	unsigned e = (address >> 5 & 0x7fff) + n;
@@ -327,7 +341,10 @@ static void test_remapped(void **)
 	assert_false(host_pci_read(0, MSI + 4, 4) & 8);
 }
 
-/* interrupts = direct: the entry has the guest's own vector, and a CPU that no other message reaches. */
+/*
+ * interrupts = direct: the entry has the guest's own vector, and a CPU that no other message
+ * reaches.
+ */
 static void test_remapped_direct(void **)
 {
 	u32 *e = &registers[64 * 4], was;
@@ -358,7 +375,10 @@ static void test_remapped_direct(void **)
 	assert_false(host_pci_read(0, MSI + 4, 4) & 8);
 }
 
-/* Without entries it stays masked, and one line says so; masked ones give theirs, but the guest's own. */
+/*
+ * Without entries it stays masked, and one line says so; masked ones give theirs, but the guest's
+ * own.
+ */
 static void test_no_entries(void **)
 {
 	fake_host.remaps = true;
@@ -392,7 +412,10 @@ static void test_no_entries(void **)
 	}
 }
 
-/* As many entries as there are for it: a guest sees a smaller table, and can do nothing with the rest of it. */
+/*
+ * As many entries as there are for it: a guest sees a smaller table, and can do nothing with the
+ * rest of it.
+ */
 static void test_fewer_entries(void **)
 {
 	fake_host.entries = 64;
@@ -516,7 +539,10 @@ static void test_msi(void **)
 	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 1, 0);
 }
 
-/* The most messages that there are, in a capability of 32-bit addresses; a mask bit each, which are the device's own. */
+/*
+ * The most messages that there are, in a capability of 32-bit addresses; a mask bit each, which are
+ * the device's own.
+ */
 static void test_msi_32(void **)
 {
 	u32 data;
@@ -545,7 +571,10 @@ static void test_msi_32(void **)
 	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 0x71, 0x11);
 }
 
-/* 2048 entries, each moved between the vCPUs while it is open; more than there are vectors, so that masked ones give theirs. */
+/*
+ * 2048 entries, each moved between the vCPUs while it is open; more than there are vectors, so that
+ * masked ones give theirs.
+ */
 static void test_large_table(void **)
 {
 	u32 *e = registers;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_pci_group.sources */
-/* What the ways to memory of real machines take, by what lspci has shown of their ports; and of one that is made up. */
+/*
+ * What the ways to memory of real machines take, by what lspci has shown of their ports; and of one
+ * that is made up.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,16 +22,20 @@
 #define EGRESS_BLOCKED BIT(7) /* AtomicOpsCtl: EgressBlck+ */
 
 /*
- * Root ports. Intel's 6th to 10th generation, 8086:1901: "Routing- 32bit+ 64bit+ 128bitCAS+" (github.com/robertrosenbusch/
- * gfx803_rocm, issue 6). "Routing+ 32bit+ 64bit+ 128bitCAS-" at 16 GT/s, and "Routing+ 32bit- 64bit- 128bitCAS-": of posts to
- * linux-pci with lspci -vv, their IDs synthesised. Haswell-EP's and Broadwell-EP's: IDs of Linux' quirk, the rest synthesised.
+ * Root ports. Intel's 6th to 10th generation, 8086:1901: "Routing- 32bit+ 64bit+ 128bitCAS+"
+ * (github.com/robertrosenbusch/ gfx803_rocm, issue 6). "Routing+ 32bit+ 64bit+ 128bitCAS-" at 16
+ * GT/s, and "Routing+ 32bit- 64bit- 128bitCAS-": of posts to linux-pci with lspci -vv, their IDs
+ * synthesised. Haswell-EP's and Broadwell-EP's: IDs of Linux' quirk, the rest synthesised.
  */
 #define INTEL_1901 { 0x8086, 0x1901, PCIE_ROOT_PORT, OPS, 0x400 }
 #define ROOT_16GT { 0x1022, 0x1483, PCIE_ROOT_PORT, ROUTING | BIT(7) | BIT(8), 0x420 }
 #define ROOT_ROUTES_ONLY { 0x8086, 0x9d10, PCIE_ROOT_PORT, ROUTING, 0x400 }
 #define HASWELL { 0x8086, 0x2f04, PCIE_ROOT_PORT, OPS, 0 }
 #define BROADWELL { 0x8086, 0x6f08, PCIE_ROOT_PORT, OPS, 0 }
-/* Upstream ports of the same list: "Routing+ 32bit- 64bit- 128bitCAS-", "EgressBlck-"; "Routing+ 32bit+ 64bit+", "EgressBlck+". */
+/*
+ * Upstream ports of the same list: "Routing+ 32bit- 64bit- 128bitCAS-", "EgressBlck-"; "Routing+
+ * 32bit+ 64bit+", "EgressBlck+".
+ */
 #define UP { 0x10b5, 0x8747, PCIE_UPSTREAM, ROUTING, 0 }
 #define UP_BLOCKED { 0x1002, 0x1478, PCIE_UPSTREAM, ROUTING | BIT(7) | BIT(8), EGRESS_BLOCKED }
 #define DOWN { 0x10b5, 0x8747, PCIE_DOWNSTREAM, ROUTING, 0 }
@@ -64,7 +71,9 @@ static void test_recorded(void **)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++)
 		assert_int_equal(pci_path_takes(ways[i].hop, ways[i].count), ways[i].takes);
-	/* One of the two sizes is not enough; neighbours of the quirk's IDs, and another vendor's. */
+	/*
+	 * One of the two sizes is not enough; neighbours of the quirk's IDs, and another vendor's.
+	 */
 	for (unsigned bit = 7; bit < 9; bit++)
 		assert_int_equal(
 			pci_path_takes(&(struct pci_hop){ 0, 0, PCIE_ROOT_PORT, BIT(bit), 0 }, 1),

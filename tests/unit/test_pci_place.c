@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/pci/pci_place.c kernel/pci/pci_platform.c */
 /*
- * BARs that lie where none may: over memory, the platform, the console, each other, or where their root bus is not; ROMs that
- * firmware has left anywhere; and what is in no guest's map, whoever asks.
+ * BARs that lie where none may: over memory, the platform, the console, each other, or where their
+ * root bus is not; ROMs that firmware has left anywhere; and what is in no guest's map, whoever
+ * asks.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -299,7 +300,9 @@ static void test_windows(void **)
 	assert_true(found && strstr(found, "no window"));
 }
 
-/* Nobody says where the windows are: the bridges above pass it on, or firmware has switched it on. */
+/*
+ * Nobody says where the windows are: the bridges above pass it on, or firmware has switched it on.
+ */
 static void test_unknown_windows(void **)
 {
 	window_end = 0;
@@ -311,7 +314,10 @@ static void test_unknown_windows(void **)
 	functions[0].command = PCI_COMMAND_IO;
 	assert_null(with(0xc040, 8, true));
 	assert_non_null(strstr(with(RESERVED, MIB(1), false), "reserved"));
-	/* PCI-to-PCI Bridge 1.2, 3.2.5.6 (ports), 3.2.5.8 (memory), 3.2.5.9 (what may be fetched ahead). */
+	/*
+	 * PCI-to-PCI Bridge 1.2, 3.2.5.6 (ports), 3.2.5.8 (memory), 3.2.5.9 (what may be fetched
+	 * ahead).
+	 */
 	behind_bridge = true;
 	functions[0].command = PCI_COMMAND_IO | PCI_COMMAND_MEMORY;
 	bridge_memory = 0xfea0fe90;
@@ -339,8 +345,9 @@ static void test_unknown_windows(void **)
 }
 
 /*
- * PCI Local Bus 3.0, 6.2.5.2: who sizes a ROM writes ones to the address bits, and a ROM of 4 MiB says 0xffc00000 then. Firmware
- * that does not switch it on may leave that; one that has read it, any other address.
+ * PCI Local Bus 3.0, 6.2.5.2: who sizes a ROM writes ones to the address bits, and a ROM of 4 MiB
+ * says 0xffc00000 then. Firmware that does not switch it on may leave that; one that has read it,
+ * any other address.
  */
 static void test_roms(void **)
 {

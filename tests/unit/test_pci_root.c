@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_pci_root.sources */
 /*
- * A guest's configuration space by both mechanisms (PCI Local Bus 3.0, 3.2.2.3.2; PCI Express, ECAM) on a machine with two
- * buses that have the same device numbers: each access reaches its function, stand-ins are of the right one, and the lock
- * is held around it and given back.
+ * A guest's configuration space by both mechanisms (PCI Local Bus 3.0, 3.2.2.3.2; PCI Express,
+ * ECAM) on a machine with two buses that have the same device numbers: each access reaches its
+ * function, stand-ins are of the right one, and the lock is held around it and given back.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -165,7 +165,10 @@ static int create(void)
 	return err;
 }
 
-/* Bus 20h comes first, and both have a device 0. The VM gets its network card and one of two functions of 00:03. */
+/*
+ * Bus 20h comes first, and both have a device 0. The VM gets its network card and one of two
+ * functions of 00:03.
+ */
 static int setup(void **)
 {
 	fake_host_reset();
@@ -251,7 +254,10 @@ static void ask_reset(void)
 	guest_out(&parts.vm, 0xcfc, 1, 1);
 }
 
-/* What a function had of messages is gone before its VM sees it, and after a reset, whether the device has one or is just quiet. */
+/*
+ * What a function had of messages is gone before its VM sees it, and after a reset, whether the
+ * device has one or is just quiet.
+ */
 static void test_reset(void **)
 {
 	can_reset(0);
@@ -288,8 +294,9 @@ static void count_window(void)
 }
 
 /*
- * A reset that takes its time: the write is over at once, who waits has windows and not the lock, and the others find nothing
- * there; once it is over the guest's is as it was, with what others have said of its DMA meanwhile.
+ * A reset that takes its time: the write is over at once, who waits has windows and not the lock,
+ * and the others find nothing there; once it is over the guest's is as it was, with what others
+ * have said of its DMA meanwhile.
  */
 static void test_slow_reset(void **)
 {
@@ -326,7 +333,9 @@ static void test_slow_reset(void **)
 	by_ports(0x20, 0x00, 4, 2);
 	guest_out(&parts.vm, 0xcfc, 2, 6);
 	assert_int_equal(fake_host.pci_config[0][4], 6);
-	/* Its BARs are where they were: gone with the first word of it, there again with the last. */
+	/*
+	 * Its BARs are where they were: gone with the first word of it, there again with the last.
+	 */
 	assert_int_equal(bar_updates, 2 + 1);
 	/* One whose guest has not confirmed its windows needs that word behind the reset, too. */
 	assert_int_equal(pci_master_confirm(&vcpu, 0x2000, false), 0);
@@ -337,7 +346,10 @@ static void test_slow_reset(void **)
 	assert_int_equal(fake_host.pci_config[0][4], 2);
 }
 
-/* A reset leaves line interrupts off: they are on again for a function that has one, and for no other. */
+/*
+ * A reset leaves line interrupts off: they are on again for a function that has one, and for no
+ * other.
+ */
 static void test_line(void **)
 {
 	can_reset(0);
@@ -354,7 +366,10 @@ static void test_line(void **)
 	assert_int_equal(create(), 0);
 }
 
-/* One that another vCPU waits for is that one's; and what was said of DMA in vain as it began is said again as it ends. */
+/*
+ * One that another vCPU waits for is that one's; and what was said of DMA in vain as it began is
+ * said again as it ends.
+ */
 static void test_whose_reset(void **)
 {
 	static struct vcpu second;
@@ -464,8 +479,9 @@ static void take_memory(void)
 }
 
 /*
- * A device that takes longer than the standard has it: its VM is taken down without it. Until it has stopped nobody has it, nor the
- * memory to which it might write; idle CPUs see to that, and then those who waited are started.
+ * A device that takes longer than the standard has it: its VM is taken down without it. Until it
+ * has stopped nobody has it, nor the memory to which it might write; idle CPUs see to that, and
+ * then those who waited are started.
  */
 static void test_lingers(void **)
 {
@@ -518,7 +534,10 @@ static bool step_with(unsigned i, int result)
 	return fake_host.idle_work->step(fake_host.idle_work);
 }
 
-/* Functions 0 and 3 of a VM with memory are slow, or do not stop at once; the IOMMU blocks 3, and cannot block 0. */
+/*
+ * Functions 0 and 3 of a VM with memory are slow, or do not stop at once; the IOMMU blocks 3, and
+ * cannot block 0.
+ */
 static void end_slowly(int last)
 {
 	pci_release(&(struct host_pci_function){ .index = 0 });
@@ -541,8 +560,9 @@ static bool said(const char *line)
 }
 
 /*
- * Of several functions: what may still write to the VM's memory keeps it, for as long as it may, and nothing else does. That is had
- * again, or lost, by what happens to these alone, and a line says so.
+ * Of several functions: what may still write to the VM's memory keeps it, for as long as it may,
+ * and nothing else does. That is had again, or lost, by what happens to these alone, and a line
+ * says so.
  */
 static void test_lingering_memory(void **)
 {
@@ -591,7 +611,9 @@ static void test_lingering_memory(void **)
 	assert_true(lost == 1 && fake_host.nr_extents == 1 && !kept);
 	assert_true(!step_with(0, 0) && !said(free) && !said(gone) &&
 		    said("00:03.1 does not stop: it and the VM's memory are"));
-	/* Its guest, and then its functions, have written there, whatever was known of it before. */
+	/*
+	 * Its guest, and then its functions, have written there, whatever was known of it before.
+	 */
 	assert_false(fake_host.freed_zero);
 	host_extent_free(&fake_host.extent[0]);
 	refused("00:03.1 is vm0's still: it did not stop");
@@ -599,8 +621,9 @@ static void test_lingering_memory(void **)
 }
 
 /*
- * Who wants another function, which an IOMMU does not keep apart from one that is slow, waits for that, too. Of its own start that
- * has failed it would not; where no IOMMU is used, or the group is another, it is not concerned.
+ * Who wants another function, which an IOMMU does not keep apart from one that is slow, waits for
+ * that, too. Of its own start that has failed it would not; where no IOMMU is used, or the group is
+ * another, it is not concerned.
  */
 static void test_lingering_group(void **)
 {
@@ -658,7 +681,10 @@ static void test_lingering_group(void **)
 	device[0] = root;
 }
 
-/* One that never stops keeps the memory for good where nothing blocks it, and its VM's name; the other one is had again. */
+/*
+ * One that never stops keeps the memory for good where nothing blocks it, and its VM's name; the
+ * other one is had again.
+ */
 static void test_lingers_for_ever(void **)
 {
 	static struct vm_config other;
@@ -689,7 +715,10 @@ static void test_lingers_for_ever(void **)
 	assert_int_equal(kept, 0);
 }
 
-/* A CPU of the VM is lost, and may use all that the VM has: its functions are reset, and stay its own. */
+/*
+ * A CPU of the VM is lost, and may use all that the VM has: its functions are reset, and stay its
+ * own.
+ */
 static void test_abandoned(void **)
 {
 	char name[VM_NAME_MAX + 1];
@@ -700,7 +729,10 @@ static void test_abandoned(void **)
 	assert_true(vm_pci_owner(0, name) && vm_pci_owner(3, name) && parts.vm.pci);
 }
 
-/* CONFIG_ADDRESS: only by 32 bits, bits 30:24 and 1:0 are 0, and without bit 31 there is no configuration space. */
+/*
+ * CONFIG_ADDRESS: only by 32 bits, bits 30:24 and 1:0 are 0, and without bit 31 there is no
+ * configuration space.
+ */
 static void test_address_register(void **)
 {
 	assert_int_equal(create(), 0);
@@ -739,7 +771,10 @@ static void test_writes(void **)
 	assert_false(locked);
 }
 
-/* 00:00.0 is the host bridge's, though bus 20h has such a number, too; 00:03.0 is there because 00:03.1 is. */
+/*
+ * 00:00.0 is the host bridge's, though bus 20h has such a number, too; 00:03.0 is there because
+ * 00:03.1 is.
+ */
 static void test_stand_ins(void **)
 {
 	assert_int_equal(create(), 0);
@@ -809,7 +844,10 @@ static void test_refusals(void **)
 	device[0] = root;
 }
 
-/* Classes and IDs may meet each other and addresses: each function is there once, in the order of the list. */
+/*
+ * Classes and IDs may meet each other and addresses: each function is there once, in the order of
+ * the list.
+ */
 static void test_selectors_meet(void **)
 {
 	const struct vm_config_pci class = { .by = VM_PCI_CLASS, .class_code = 0x0200 };
@@ -838,7 +876,10 @@ static void test_selectors_meet(void **)
 	assert_int_equal(create(), 0);
 }
 
-/* dma = window: a function is silent, and the log says so once, until its guest has said that it uses the windows. */
+/*
+ * dma = window: a function is silent, and the log says so once, until its guest has said that it
+ * uses the windows.
+ */
 static void test_silent(void **)
 {
 	static const char said[] =
@@ -864,7 +905,10 @@ static void test_silent(void **)
 	assert_int_equal(fake_host.pci_config[0][4], 2);
 }
 
-/* A VM without functions: kernels find configuration space with the host bridge in it, and ACPI hears of nothing. */
+/*
+ * A VM without functions: kernels find configuration space with the host bridge in it, and ACPI
+ * hears of nothing.
+ */
 static void test_none(void **)
 {
 	config.nr_pci = 0;
@@ -877,7 +921,9 @@ static void test_none(void **)
 	assert_int_equal(by_ecam(0, 0, 0, 4), ~0u);
 }
 
-/* A VM that has ended: whatever its guest still does, on another vCPU, its functions stay silent. */
+/*
+ * A VM that has ended: whatever its guest still does, on another vCPU, its functions stay silent.
+ */
 static void test_ended(void **)
 {
 	config.dma = VM_DMA_IDENTITY;
@@ -926,7 +972,10 @@ static void expect_iommu(const char *log)
 	fake_host.iommu_log[0] = '\0';
 }
 
-/* Each function reaches the VM's memory as its guest names it, and nothing once it is quiet; only then is that memory another's. */
+/*
+ * Each function reaches the VM's memory as its guest names it, and nothing once it is quiet; only
+ * then is that memory another's.
+ */
 static void test_iommu(void **)
 {
 	static const enum vm_dma modes[] = { VM_DMA_IOMMU, VM_DMA_IDENTITY, VM_DMA_WINDOW };
@@ -950,7 +999,10 @@ static void test_iommu(void **)
 		expect_iommu(" detach 0 after 1; detach 3 after 1; destroy;");
 		assert_false(parts.vm.quarantined);
 	}
-	/* What does not stop is nobody's any more, but reaches nothing; only if that failed, too, the memory is lost. */
+	/*
+	 * What does not stop is nobody's any more, but reaches nothing; only if that failed, too,
+	 * the memory is lost.
+	 */
 	fake_host.take_back_says = -EIO;
 	config.nr_pci = 1;
 	assert_int_equal(create(), 0);
@@ -986,7 +1038,10 @@ static void told(unsigned index, bool storm)
 	u->blocked(u->arg, index, storm);
 }
 
-/* The function whose interrupts are blocked again and again is no bus master any more, whatever its guest writes and confirms. */
+/*
+ * The function whose interrupts are blocked again and again is no bus master any more, whatever its
+ * guest writes and confirms.
+ */
 static void test_blocked(void **)
 {
 	static const enum vm_dma modes[] = { VM_DMA_IOMMU, VM_DMA_WINDOW };
@@ -1014,7 +1069,10 @@ static void test_blocked(void **)
 		assert_int_equal(guest_in(&parts.vm, 0xcfc, 2), 6);
 		assert_int_equal(pci_master_confirm(&vcpu, 0x0019, true), 0);
 		assert_int_equal(fake_host.pci_config[3][4], 2);
-		/* One line, and none that the guest is to load a module. The other function is as it was. */
+		/*
+		 * One line, and none that the guest is to load a module. The other function is as
+		 * it was.
+		 */
 		assert_non_null(
 			strstr(fake_host.log, "pci: 00:03.1 goes on with what is blocked: "));
 		assert_null(strstr(strstr(fake_host.log, "goes on") + 1, "00:03.1"));
@@ -1071,7 +1129,10 @@ static void test_on_fault(void **)
 		strstr(fake_host.log, "vm0: pci: 20:00.0: blocked-dma=0 blocked-interrupts=7\n"));
 }
 
-/* Functions of one VM reach each other's registers where the host has them, but no tables of messages. */
+/*
+ * Functions of one VM reach each other's registers where the host has them, but no tables of
+ * messages.
+ */
 static void test_registers(void **)
 {
 	struct pci_bar *first = fake_host.pci[0].bar, *second = fake_host.pci[3].bar;
@@ -1093,7 +1154,10 @@ static void test_registers(void **)
 		fake_host.log,
 		"DMA between 20:00.0 and 00:03.1 passes the root complex, if that lets it\n"));
 	destroy();
-	/* Of one that the IOMMU cannot address the rest is there; those of one group go no other way. */
+	/*
+	 * Of one that the IOMMU cannot address the rest is there; those of one group go no other
+	 * way.
+	 */
 	fake_host.iommu_error = -ERANGE;
 	fake_host.iommu_log[0] = fake_host.log[0] = '\0';
 	fake_host.pci_group[0] = fake_host.pci_group[3] = (struct pci_address){ 0, 0, 0x19 };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_pci_route.sources */
-/* Routes are found at boot, behind bridges too: what firmware's tables and the functions' registers are later changes nothing. */
+/*
+ * Routes are found at boot, behind bridges too: what firmware's tables and the functions' registers
+ * are later changes nothing.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,7 +171,10 @@ static void test_at_boot(void **)
 	assert_int_equal(reads, at_boot);
 }
 
-/* A bridge with these bytes beside its name, in a root whose table has all four pins of it: what the function behind it gets. */
+/*
+ * A bridge with these bytes beside its name, in a root whose table has all four pins of it: what
+ * the function behind it gets.
+ */
 static int behind(const void *bytes, size_t n)
 {
 	static const u64 entry[4][4] = {
@@ -211,14 +217,19 @@ static int behind(const void *bytes, size_t n)
 	0x08, '_', 'P', 'R', 'T', 0x12, 0x0e, 0x01, 0x12, 0x0b, 0x04, 0x0c, 0xff, 0xff, 0x02, \
 		0x00, 0x01, 0x00, 0x0a, 50
 
-/* INTB of device 2 is the bridge's INTD, where the bridge surely has no table; else it is unknown. */
+/*
+ * INTB of device 2 is the bridge's INTD, where the bridge surely has no table; else it is unknown.
+ */
 static void test_bridges(void **)
 {
 	assert_int_equal(BEHIND(ADR(0x1c)), 43);
 	assert_int_equal(BEHIND(ADR(0x1c), PRT), 50);
 	/* No bridge of that number has a name: a card's. */
 	assert_int_equal(BEHIND(ADR(0x1d), PRT), 43);
-	/* A number that must be asked for, that is there under a condition, or that is behind what ends the list. */
+	/*
+	 * A number that must be asked for, that is there under a condition, or that is behind what
+	 * ends the list.
+	 */
 	assert_int_equal(BEHIND(0x14, 0x0b, '_', 'A', 'D', 'R', 0x00, 0xa4, 'R', 'P', 'A', '1',
 				PRT),
 			 -ENOENT);
@@ -265,7 +276,10 @@ static u64 hash_of_ssdt(void)
 	       pci_facts_hash(&(struct aml_tables){ empty, ARRAY_SIZE(empty) });
 }
 
-/* A machine of which the tables do not say what is behind its bridge; function 0 is unknown, too. Then its modules. */
+/*
+ * A machine of which the tables do not say what is behind its bridge; function 0 is unknown, too.
+ * Then its modules.
+ */
 static void with_facts(const char *first, const char *second)
 {
 	static char text[2][512];
@@ -393,7 +407,10 @@ static void test_facts_of_a_known_root(void **)
 		  "facts:a:2: contradicts the firmware's tables: 0xc01fffff here, 0xc00fffff expected: ignored" },
 		{ OURS "window = 0000:00 mem 0xb0000000-0xc00fffff\nend = 1\n",
 		  "facts:a:2: contradicts the firmware's tables: 0xb0000000 here, 0xc0000000 expected: ignored" },
-		/* What is told is a window of its kind, that with its first address if there is one. */
+		/*
+		 * What is told is a window of its kind, that with its first address if there is
+		 * one.
+		 */
 		{ OURS "window = 0000:00 mem 0xd0000000-0xd01fffff\nend = 1\n",
 		  "facts:a:2: contradicts the firmware's tables: 0xd01fffff here, 0xd00fffff expected: ignored" },
 		{ OURS "window = 0000:00 io 0xd000-0xdfff\nend = 1\n",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/pci/pci_fitness.c */
-/* Functions outside segment 0: which of them a VM could have otherwise, and the line that says so. */
+/*
+ * Functions outside segment 0: which of them a VM could have otherwise, and the line that says so.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +50,10 @@ static int setup(void **)
 	return 0;
 }
 
-/* An EPYC's: in each segment a root complex with a bridge and an IOMMU, which are no VM's anyhow, and a card. */
+/*
+ * An EPYC's: in each segment a root complex with a bridge and an IOMMU, which are no VM's anyhow,
+ * and a card.
+ */
 static void test_lost(void **)
 {
 	char text[PCI_SEGMENTS_TEXT];

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c vmm/pci/pci_wait.c vmm/pci/pci_reset.c */
-/* The SR-IOV capability that the guest of a physical function has, and what the host does at its word. */
+/*
+ * The SR-IOV capability that the guest of a physical function has, and what the host does at its
+ * word.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -267,7 +270,10 @@ static u32 get(unsigned offset)
 	return pci_sriov_read(&dev, (u16)(AT + offset), 4);
 }
 
-/* All vCPUs are in their loops, in turn, until none of them waits. The lock is not held while it does. */
+/*
+ * All vCPUs are in their loops, in turn, until none of them waits. The lock is not held while it
+ * does.
+ */
 static void go_on(void)
 {
 	while (pf_vcpu.pci_waits || vcpu.pci_waits || third_vcpu.pci_waits) {
@@ -463,8 +469,8 @@ static void test_pulled_out(void **)
 }
 
 /*
- * A VM that does not let go keeps nothing: the wait ends, and the card, whose reset takes its virtual functions with it (PCI
- * Express Base 5.0, 9.3.3.3.1), can have them on again.
+ * A VM that does not let go keeps nothing: the wait ends, and the card, whose reset takes its
+ * virtual functions with it (PCI Express Base 5.0, 9.3.3.3.1), can have them on again.
  */
 static void test_deaf(void **)
 {
@@ -510,7 +516,10 @@ static void test_pulled_out_together(void **)
 	pci_sriov_leave(&third_vf);
 }
 
-/* One that was there when its VM looked, and is claimed as nobody is asked any more, is not had; nor is one that stays off. */
+/*
+ * One that was there when its VM looked, and is claimed as nobody is asked any more, is not had;
+ * nor is one that stays off.
+ */
 static void test_late(void **)
 {
 	struct vm_config wants = {
@@ -554,7 +563,10 @@ static void test_reset(void **)
 	assert_false(pci_sriov_close(NULL));
 }
 
-/* While they come or go the guest's other words about that wait, and no lock is held; a VF that is slow is gone with its card. */
+/*
+ * While they come or go the guest's other words about that wait, and no lock is held; a VF that is
+ * slow is gone with its card.
+ */
 static void test_slow(void **)
 {
 	have_vf();
@@ -582,7 +594,10 @@ static void test_slow(void **)
 	pci_sriov_leave(&vf);
 }
 
-/* One that does not stop costs its VM the memory, if nothing blocks it; in the middle of its guest's reset it goes after that. */
+/*
+ * One that does not stop costs its VM the memory, if nothing blocks it; in the middle of its
+ * guest's reset it goes after that.
+ */
 static void test_stuck(void **)
 {
 	have_vf();
@@ -647,7 +662,10 @@ static void test_taken(void **)
 	assert_int_equal(f.index, VF);
 }
 
-/* By its own address: as soon as it has one, and else like the other name. Other functions are not this file's. */
+/*
+ * By its own address: as soon as it has one, and else like the other name. Other functions are not
+ * this file's.
+ */
 static void test_by_address(void **)
 {
 	struct vm_config wants = { .nr_pci = 1,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/pci/pci_usb.c */
-/* USB controllers of each kind, held by a firmware that lets go of them, by one that does not, and by none. */
+/*
+ * USB controllers of each kind, held by a firmware that lets go of them, by one that does not, and
+ * by none.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +41,10 @@ static void set(u8 *to, u32 offset, unsigned size, u32 v)
 	memcpy(to + offset, &v, size);
 }
 
-/* The firmware's SMI handler, asked by the bit of the OS; OHCI's by the command, where that event makes an SMI. */
+/*
+ * The firmware's SMI handler, asked by the bit of the OS; OHCI's by the command, where that event
+ * makes an SMI.
+ */
 static void store(u8 *space, u32 offset, unsigned size, u32 v)
 {
 	writes++;
@@ -206,7 +212,10 @@ static void test_kept(void **)
 	assert_true(delays == 1000 && !errors);
 }
 
-/* The firmware does not have it: nothing to wait for, but its SMIs may be on all the same. An OHCI that is free is left alone. */
+/*
+ * The firmware does not have it: nothing to wait for, but its SMIs may be on all the same. An OHCI
+ * that is free is left alone.
+ */
 static void test_unheld(void **)
 {
 	ehci(1);
@@ -223,7 +232,10 @@ static void test_unheld(void **)
 	assert_true(!writes && !delays);
 }
 
-/* Registers that are not there, or lie over what is another's, are not touched; lists that lead astray end. */
+/*
+ * Registers that are not there, or lie over what is another's, are not touched; lists that lead
+ * astray end.
+ */
 static void test_broken(void **)
 {
 	static const u32 kinds[] = { OHCI, EHCI, XHCI };

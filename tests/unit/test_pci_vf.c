@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/pci/sriov.c kernel/pci/pci_vf_config.c kernel/pci/pci_vf_place.c kernel/pci/pciinfo.c kernel/pci/pcicap.c */
 /*
- * Virtual functions (VFs) of a ConnectX-5 as its public dumps show it, switched on and off on a model of one: where their
- * registers are put, what the card is told in which order, what their guests read; and cards that do not do what they say.
+ * Virtual functions (VFs) of a ConnectX-5 as its public dumps show it, switched on and off on a
+ * model of one: where their registers are put, what the card is told in which order, what their
+ * guests read; and cards that do not do what they say.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +80,10 @@ void pci_write(struct pci_address a, u16 offset, unsigned bytes, u32 value)
 	u32 *word = &config[offset / 4], lanes = part(~0u, 0, bytes) << (offset & 3) * 8;
 
 	assert_true(a.bus == card.bus && a.devfn == card_devfn && offset >= AT);
-	/* All but the control register is written while there are no VFs (9.3.3.3.1, 9.3.3.7, 9.3.3.13). */
+	/*
+	 * All but the control register is written while there are no VFs (9.3.3.3.1, 9.3.3.7,
+	 * 9.3.3.13).
+	 */
 	assert_true(offset == AT + PCI_SRIOV_CONTROL || !(control() & PCI_SRIOV_ENABLE));
 	if (offset == AT + PCI_SRIOV_BAR)
 		lanes &= (u32) ~(size - 1);
@@ -246,7 +250,10 @@ static int setup(void **)
 	return 0;
 }
 
-/* They are functions from now on, at the card's own numbers, and none is there yet; what has been written is written again. */
+/*
+ * They are functions from now on, at the card's own numbers, and none is there yet; what has been
+ * written is written again.
+ */
 static void test_prepared(void **)
 {
 	assert_null(host_sriov_prepare(0, 8));
@@ -267,7 +274,10 @@ static void test_prepared(void **)
 	assert_true(host_sriov_vf(0, 8) == -1 && host_sriov_vf(OTHER, 0) == -1);
 	assert_true(!host_sriov_is_vf(0) && !host_sriov_is_vf(10));
 	assert_ptr_equal(pci_physical(pf), pf);
-	/* Not on, pages of 4 KiB, and ARI, which the port above passes on: two of them are no functions of its one device. */
+	/*
+	 * Not on, pages of 4 KiB, and ARI, which the port above passes on: two of them are no
+	 * functions of its one device.
+	 */
 	assert_int_equal(control(), SRIOV_ARI);
 	assert_int_equal(port_control, PCI_EXP_ARI);
 	assert_int_equal(config[(AT + PCI_SRIOV_PAGE) / 4], 1);
@@ -283,7 +293,10 @@ static void test_prepared(void **)
 	assert_int_equal(config[(AT + PCI_SRIOV_NUM_VFS) / 4], 3);
 }
 
-/* A port without ARI, or a card without it: functions 2 to 7 alone. Below another bridge there are more devices. */
+/*
+ * A port without ARI, or a card without it: functions 2 to 7 alone. Below another bridge there are
+ * more devices.
+ */
 static void test_no_ari(void **)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -300,7 +313,10 @@ static void test_no_ari(void **)
 	assert_true(!control() && !port_control);
 }
 
-/* Some have numbers beyond the card's bus, as far as the port above has buses; behind another bridge these are others'. */
+/*
+ * Some have numbers beyond the card's bus, as far as the port above has buses; behind another
+ * bridge these are others'.
+ */
 static void test_buses(void **)
 {
 	bridge.subordinate_bus = 0x3c;
@@ -338,7 +354,10 @@ static void test_buses(void **)
 	assert_non_null(strstr(host_sriov_prepare(0, 8), "need bus numbers"));
 }
 
-/* Of a device's PFs the lowest is told of ARI, each time the VFs of any are prepared or switched on. */
+/*
+ * Of a device's PFs the lowest is told of ARI, each time the VFs of any are prepared or switched
+ * on.
+ */
 static void test_lowest(void **)
 {
 	pci_functions[0].address = (struct pci_address){ 0, 0x3b, 1 };
@@ -362,7 +381,9 @@ static void test_lowest(void **)
 	assert_int_equal(low_control, 0);
 }
 
-/* What an operator is told, before and after a VM has it; nothing is written to the card for that. */
+/*
+ * What an operator is told, before and after a VM has it; nothing is written to the card for that.
+ */
 static void test_text(void **)
 {
 	char text[200];
@@ -420,7 +441,10 @@ static void test_not_prepared(void **)
 	assert_string_equal(host_sriov_prepare(OTHER, 1), "more such cards than fit");
 }
 
-/* Firmware gave no address, or one that is not free: above or below another BAR, where window and bridge let them. */
+/*
+ * Firmware gave no address, or one that is not free: above or below another BAR, where window and
+ * bridge let them.
+ */
 static void test_placed(void **)
 {
 	config[(AT + PCI_SRIOV_BAR) / 4] = 0xc;
@@ -452,7 +476,9 @@ static void test_placed(void **)
 	assert_non_null(strstr(host_sriov_prepare(0, 8), "does not say which its root bus has"));
 }
 
-/* After 100 ms each is asked, quiet and kept apart; then their guests read what only the card says. */
+/*
+ * After 100 ms each is asked, quiet and kept apart; then their guests read what only the card says.
+ */
 static void test_on(void **)
 {
 	assert_int_equal(enable(1), -EINVAL);
@@ -511,8 +537,9 @@ static void test_lies(void **)
 }
 
 /*
- * Those that ask for more time have a second (9.3.3.3.1: Configuration Request Retry until then), all together: a card of which
- * each one takes it held up its VM for as many seconds. Who has asked for them can have them off meanwhile, and another number.
+ * Those that ask for more time have a second (9.3.3.3.1: Configuration Request Retry until then),
+ * all together: a card of which each one takes it held up its VM for as many seconds. Who has asked
+ * for them can have them off meanwhile, and another number.
  */
 static void test_late(void **)
 {

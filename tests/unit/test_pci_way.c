@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/pci/pci_way.c */
-/* A function two bridges below its root: both pass on what it sends before its VM runs (PCI-to-PCI Bridge 1.2, 3.2.5.3). */
+/*
+ * A function two bridges below its root: both pass on what it sends before its VM runs (PCI-to-PCI
+ * Bridge 1.2, 3.2.5.3).
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

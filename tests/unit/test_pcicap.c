@@ -145,7 +145,9 @@ static void test_random(void **)
 		config[1] |= 0x00100000;
 		reads = 0;
 		pcicap_walk(&express, c, ARRAY_SIZE(c), NULL);
-		/* Each dword of the two spaces once at most, and the two registers that lead there. */
+		/*
+		 * Each dword of the two spaces once at most, and the two registers that lead there.
+		 */
 		assert_true(reads <= 2 + 48 + 960);
 	}
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/pci/pciinfo.c kernel/pci/pcicap.c vmm/pci/pci_report.c vmm/pci/pci_fitness.c */
-/* PCI functions that behave as the specification says: BARs sized and put back, capabilities, words, fitness. */
+/*
+ * PCI functions that behave as the specification says: BARs sized and put back, capabilities,
+ * words, fitness.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -260,7 +263,10 @@ static void test_restrictions(void **)
 	assert_true(strlen(fitness(PCI_FIT_BUT)) < PCI_FITNESS_TEXT - 1);
 }
 
-/* The longest there is: seven BARs with addresses of 64 bits. In memory of exactly its size, for the sanitizer. */
+/*
+ * The longest there is: seven BARs with addresses of 64 bits. In memory of exactly its size, for
+ * the sanitizer.
+ */
 static void test_long_report(void **)
 {
 	static const u8 flags[] = { PCI_BAR_PREFETCH, 0 }; /* cut at a comma, and inside a size */

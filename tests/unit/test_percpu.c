@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* Variables that a file has of each CPU: a CPU's are its own, all at 0 with its record, apart from each other and within it. */
+/*
+ * Variables that a file has of each CPU: a CPU's are its own, all at 0 with its record, apart from
+ * each other and within it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/plan/place_abandon.c tests/unit/fake_host.c */
-/* What a VM has of the machine when something of it was not to be had at first, and what is left when it is over. place.c is
- * included, with plans of this file's own making. */
+/*
+ * What a VM has of the machine when something of it was not to be had at first, and what is left
+ * when it is over. place.c is included, with plans of this file's own making.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +70,10 @@ static struct vm *new_vm(void)
 	return &parts.vm;
 }
 
-/* The scratch memory is the first that it asks for, the arrays are the second, and then there is some again. */
+/*
+ * The scratch memory is the first that it asks for, the arrays are the second, and then there is
+ * some again.
+ */
 static void test_second_try(void **)
 {
 	struct vm *vm = new_vm();
@@ -121,7 +126,10 @@ static void test_no_memory(void **)
 	assert_int_equal(fake_host.pages_in_use, 0);
 }
 
-/* It is given up with a CPU that does not answer: that one stays its own, and so do all from which its guest might send. */
+/*
+ * It is given up with a CPU that does not answer: that one stays its own, and so do all from which
+ * its guest might send.
+ */
 static void test_abandoned(void **)
 {
 	for (unsigned sends = 0; sends < 2; sends++) {
@@ -146,8 +154,8 @@ static void test_abandoned(void **)
 }
 
 /*
- * Of a VM that is over its functions may still write some: who lacks memory, and nothing else, waits for it, and the log says so.
- * Then it is others', or lost for good.
+ * Of a VM that is over its functions may still write some: who lacks memory, and nothing else,
+ * waits for it, and the log says so. Then it is others', or lost for good.
  */
 static void test_kept(void **)
 {

@@ -101,7 +101,10 @@ static void pinned_cpus(void **)
 	refused("cpus = 1-3\nmemory = 2G\n", "f:2: cpus: CPU 2 is other's");
 }
 
-/* Threads of a core: IDs 2n and 2n+1; the machine's order has all first threads before the second ones. */
+/*
+ * Threads of a core: IDs 2n and 2n+1; the machine's order has all first threads before the second
+ * ones.
+ */
 static void threads_machine(void)
 {
 	machine(2, 4, 1, 8);
@@ -174,7 +177,10 @@ static void whole_pages_of_1g(void **)
 	machine(1, 1, 0, 8);
 	planned("memory = 2G\nleaf = 2M\n");
 	expect_extent(0, MIB(2), GIB(2), 0);
-	/* Not aligned anywhere: the beginning goes behind the aligned part, so that GPA 0 begins a 1 GiB page. */
+	/*
+	 * Not aligned anywhere: the beginning goes behind the aligned part, so that GPA 0 begins a
+	 * 1 GiB page.
+	 */
 	machine(1, 1, 0, 8);
 	host.nr_pieces = 1;
 	planned("memory = 2G\n");

@@ -114,7 +114,10 @@ static void *table_virt(u64 hpa)
 	return (void *)(uintptr_t)hpa;
 }
 
-/* The largest leaf for a page of a region, found by trying: does the aligned block around it lie inside, alike aligned? */
+/*
+ * The largest leaf for a page of a region, found by trying: does the aligned block around it lie
+ * inside, alike aligned?
+ */
 static enum stage2_leaf leaf_of(const struct gpa_region *r, u64 gpa, enum stage2_leaf max)
 {
 	for (enum stage2_leaf leaf = max; leaf > LEAF_4K; leaf--) {
@@ -217,7 +220,9 @@ static void random_plans(void **)
 			 same ? "memory_map = identity\n" : "");
 		if (plan_text(keys)) {
 			bad++;
-			/* Where any memory would do it is refused only when there is not so much. */
+			/*
+			 * Where any memory would do it is refused only when there is not so much.
+			 */
 			if (remote && !same && strstr(err.text, "memory: not enough")) {
 				u64 sum = 0;
 

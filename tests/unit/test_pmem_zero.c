@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/memory/extent.c */
-/* What is known to be zero of memory that VMs gave back, until somebody else has had a page of it. And what is nobody's. */
+/*
+ * What is known to be zero of memory that VMs gave back, until somebody else has had a page of it.
+ * And what is nobody's.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +14,10 @@
 
 #include "arch/x86_64/cpu/paging.h"
 
-/* The machine's memory, of which only what the pool has is ever touched: reserved here, and filled by nobody. */
+/*
+ * The machine's memory, of which only what the pool has is ever touched: reserved here, and filled
+ * by nobody.
+ */
 #define MACHINE MIB(64)
 
 static u8 *machine;
@@ -121,7 +127,10 @@ static void test_remembers(void **)
 	assert_false(take_at(MIB(12), MIB(2)).zero);
 }
 
-/* Two neighbours are one piece; one that reaches beyond what is known is not zero, and what was known of it is forgotten. */
+/*
+ * Two neighbours are one piece; one that reaches beyond what is known is not zero, and what was
+ * known of it is forgotten.
+ */
 static void test_pieces(void **)
 {
 	struct host_extent a = take_at(MIB(8), MIB(2)), b = take_at(MIB(10), MIB(2));

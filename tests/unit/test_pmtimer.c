@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* The power management timer where the FADT says it is, by port and in memory, which no emulator has; only if it counts. */
+/*
+ * The power management timer where the FADT says it is, by port and in memory, which no emulator
+ * has; only if it counts.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -138,7 +138,10 @@ static void done(enum power_policy policy, unsigned wrote, const char *said)
 	assert_int_equal(writes, 0);
 }
 
-/* A Xeon Platinum 8480+: guaranteed 2.0 GHz, 3.8 GHz with turbo. As its firmware leaves it: HWP off, or on and balanced. */
+/*
+ * A Xeon Platinum 8480+: guaranteed 2.0 GHz, 3.8 GHz with turbo. As its firmware leaves it: HWP
+ * off, or on and balanced.
+ */
 static void sapphire(void)
 {
 	CPU(sapphire_rapids);
@@ -157,7 +160,10 @@ static void test_hwp(void **)
 	assert_int_equal(get(HWP_REQ), 0x2614);
 	assert_int_equal(get(HWP_ON), 1);
 	assert_int_equal(get(BIAS), 6);
-	/* What firmware has higher stays; a wish, a window and the package's control go, what is not ours stays. */
+	/*
+	 * What firmware has higher stays; a wish, a window and the package's control go, what is
+	 * not ours stays.
+	 */
 	sapphire();
 	set(HWP_ON, 1);
 	set(HWP_REQ, 0xf00004d580201e18ull);

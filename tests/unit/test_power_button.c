@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/power_button.c vmm/devices.c */
 /*
- * A press of the guest's power button: one edge of its pin, of which the VM knows first that it was asked; each device that has the
- * button is told, and who has another one or none is not heard.
+ * A press of the guest's power button: one edge of its pin, of which the VM knows first that it was
+ * asked; each device that has the button is told, and who has another one or none is not heard.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -301,8 +301,8 @@ static void test_one_cpu(void **)
 }
 
 /*
- * Which messages the guest sends and not the host, and how far it is from a device's interrupt to its end, by the functions that
- * the test before has read.
+ * Which messages the guest sends and not the host, and how far it is from a device's interrupt to
+ * its end, by the functions that the test before has read.
  */
 static void test_wrmsr(void **)
 {
@@ -328,7 +328,10 @@ static void test_wrmsr(void **)
 	execute(0, HOST);
 	use_msr(WRMSR, 0x80b);
 	ended(1, NULL);
-	/* The entry and the WRMSR that ends it are both of it: five instructions, of the last entry before. */
+	/*
+	 * The entry and the WRMSR that ends it are both of it: five instructions, of the last entry
+	 * before.
+	 */
 	assert_non_null(
 		strstr(line(0), " messages 2 mc-reads 2 device-instructions 5 device-ends 1\n"));
 	assert_string_equal(line(1), "  behind 1\n");
@@ -374,7 +377,10 @@ static void test_each_cpu(void **)
 	assert_non_null(strstr(line(0), " total0 2 vmruns0 0 total1 2 vmruns1 0\n"));
 }
 
-/* Of a string instruction each round but the first is a repeat, unless something else came between them on that CPU. */
+/*
+ * Of a string instruction each round but the first is a repeat, unless something else came between
+ * them on that CPU.
+ */
 static void test_repeats(void **)
 {
 	const char *arguments[] = { out, "cpus=2" };
@@ -397,8 +403,8 @@ static void test_repeats(void **)
 }
 
 /*
- * Nothing is counted before marker 2, and each function from there on. What the tests before have counted, and the functions that
- * they have read, are there.
+ * Nothing is counted before marker 2, and each function from there on. What the tests before have
+ * counted, and the functions that they have read, are there.
  */
 static void test_from_a_marker(void **)
 {

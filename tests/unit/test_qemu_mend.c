@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: tests/bench/qemu_mend.c */
-/* The plugin that mends QEMU's VMRUN for KVM's guests, in a QEMU of a few lines: which CPU's state it writes, when and where. */
+/*
+ * The plugin that mends QEMU's VMRUN for KVM's guests, in a QEMU of a few lines: which CPU's state
+ * it writes, when and where.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

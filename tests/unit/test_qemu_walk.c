@@ -139,7 +139,10 @@ static struct qemu_plugin_insn code[INSNS] = {
 	[INVLPG_OTHER] = { 0x6030, { 0x0f, 0x01, 0x7d, 0x08 } },
 };
 
-/* Four levels of tables in four pages from here on, whose last has these 4 KiB pages, the second one global. */
+/*
+ * Four levels of tables in four pages from here on, whose last has these 4 KiB pages, the second
+ * one global.
+ */
 static void tables(uint64_t at, uint64_t base)
 {
 	for (unsigned level = 0; level < 3; level++)
@@ -230,7 +233,9 @@ static void test_guest(void **)
 	assert_int_equal(counter(" 4K/2M"), 1);
 	load(0x3000);
 	assert_int_equal(counter(" 4K.references"), 24 + 24);
-	/* An entry of the guest's stays while the hypervisor runs, and goes when the VMCB says so. */
+	/*
+	 * An entry of the guest's stays while the hypervisor runs, and goes when the VMCB says so.
+	 */
 	before = counter(" is.walks");
 	load(0x3000);
 	execute(BEHIND);

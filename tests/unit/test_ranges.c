@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
-/* MMIO that devices register: apart from each other, in as many pages as a VM with 64 PCI functions needs, and given back. */
+/*
+ * MMIO that devices register: apart from each other, in as many pages as a VM with 64 PCI functions
+ * needs, and given back.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

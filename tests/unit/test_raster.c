@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console/raster.c */
-/* Framebuffers that are refused, and what is drawn into a good one: all pixels, by the colours' places, and none beside them. */
+/*
+ * Framebuffers that are refused, and what is drawn into a good one: all pixels, by the colours'
+ * places, and none beside them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,7 +161,10 @@ static u32 pixel(unsigned x, unsigned y)
 	return value;
 }
 
-/* One character: its pixels are the glyph's; all others, also those between the lines' ends, are as they were. */
+/*
+ * One character: its pixels are the glyph's; all others, also those between the lines' ends, are as
+ * they were.
+ */
 static void drawn(unsigned column, unsigned row, u8 c, const u8 *glyph)
 {
 	static u8 none[16];

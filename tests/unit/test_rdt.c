@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/rdt.c */
 /*
- * Parts of caches and of memory bandwidth: by CPUID of recorded CPUs (github: InstLatx64/InstLatx64; leaf 0x10.3 is none of a
- * recording's, it is as Linux' documentation has it, and so is 0x80000020.1, of which that shows 2048 for no limit), and what is
- * stored into the registers of a node of two caches. kernel/rdt.c is included.
+ * Parts of caches and of memory bandwidth: by CPUID of recorded CPUs (github:
+ * InstLatx64/InstLatx64; leaf 0x10.3 is none of a recording's, it is as Linux' documentation has
+ * it, and so is 0x80000020.1, of which that shows 2048 for no limit), and what is stored into the
+ * registers of a node of two caches. kernel/rdt.c is included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -362,7 +363,10 @@ static void test_gigabytes(void **)
 		    !cache[0].assoc[1]);
 }
 
-/* Where there is no L3 cache to divide, the L2; what code and data may have of their own is switched off in both. */
+/*
+ * Where there is no L3 cache to divide, the L2; what code and data may have of their own is
+ * switched off in both.
+ */
 static void test_l2(void **)
 {
 	cpu_is = denverton;
@@ -381,7 +385,10 @@ static void test_l2(void **)
 		    cache[0].mask_l2[1] == ~0ull);
 }
 
-/* Without a wish a VM is counted all the same, by a number of its own until it has ended; where CPUs do not count, nothing is. */
+/*
+ * Without a wish a VM is counted all the same, by a number of its own until it has ended; where
+ * CPUs do not count, nothing is.
+ */
 static void test_counted(void **)
 {
 	struct host_rdt_use before, use;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: tests/unit/fake_host.c vmm/follow_up.c vmm/hvm.c vmm/slots.c vmm/services.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
-/* What follows a VM's end: whether it starts again, what its slot is then, and what an operator is told. */
+/*
+ * What follows a VM's end: whether it starts again, what its slot is then, and what an operator is
+ * told.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -218,7 +221,10 @@ static void test_restarts(void **)
 	asked = false;
 }
 
-/* A Linux that turned out to be no guest of KVM's starts once more, whatever limit there is; the modules are kept for that. */
+/*
+ * A Linux that turned out to be no guest of KVM's starts once more, whatever limit there is; the
+ * modules are kept for that.
+ */
 static void test_anew(void **)
 {
 	limit_reached = makes = starts = true;
@@ -257,7 +263,10 @@ static void test_restart_waits(void **)
 	vfs_go = fake_vfs_off = false;
 }
 
-/* It has done so too often: it waits, and nothing starts it before its time. A start anew does not count. */
+/*
+ * It has done so too often: it waits, and nothing starts it before its time. A start anew does not
+ * count.
+ */
 static void test_restart_is_paced(void **)
 {
 	makes = starts = too_often = true;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/report/report.c lib/span.c */
-/* The node's memory in the report: it adds up whatever is rounded, and whatever a VM does meanwhile. */
+/*
+ * The node's memory in the report: it adds up whatever is rounded, and whatever a VM does
+ * meanwhile.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/restart_limit.c */
 /*
- * A VM that restarts again and again: sixteen times at once, then once in ten seconds, by an idle CPU, which looks no longer than
- * somebody waits; what the operator says meanwhile counts. The file is included.
+ * A VM that restarts again and again: sixteen times at once, then once in ten seconds, by an idle
+ * CPU, which looks no longer than somebody waits; what the operator says meanwhile counts. The file
+ * is included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -153,7 +154,10 @@ static void test_seldom(void **)
 	assert_int_equal(started, 16);
 }
 
-/* Two at a time; one is started, or stopped, by the operator meanwhile: then it is not started a second time. */
+/*
+ * Two at a time; one is started, or stopped, by the operator meanwhile: then it is not started a
+ * second time.
+ */
 static void test_two(void **)
 {
 	struct slot *s = monitor_slots;
@@ -183,7 +187,10 @@ static void test_together(void **)
 	assert_true(started == 2 && !running && !idle);
 }
 
-/* No CPU is free when its time has come: a line, and it waits on. If it has gone meanwhile, nobody does. */
+/*
+ * No CPU is free when its time has come: a line, and it waits on. If it has gone meanwhile, nobody
+ * does.
+ */
 static void test_no_cpu(void **)
 {
 	for (unsigned i = 0; i < 17; i++)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: drivers/rtc_time.c */
-/* The CMOS clock by its two ports (MC146818A): registers, updates between and during readings, a clock that is none. */
+/*
+ * The CMOS clock by its two ports (MC146818A): registers, updates between and during readings, a
+ * clock that is none.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +49,10 @@ void printk_error(const char *, ...)
 	lines++;
 }
 
-/* 2026-11-22 18:07:43, a Sunday; the alarm's registers lie between: each has a value of its own. Binary, 24 hours. */
+/*
+ * 2026-11-22 18:07:43, a Sunday; the alarm's registers lie between: each has a value of its own.
+ * Binary, 24 hours.
+ */
 static int setup(void **)
 {
 	static const u8 now[] = { 43, 31, 7, 32, 18, 21, 1, 22, 11, 26, 0x26, 0x06 };
@@ -74,7 +80,9 @@ static void test_registers(void **)
 	assert_int_equal(lines, 0);
 }
 
-/* The minute changes before any one read: what comes out is one or the other, with nothing mixed. */
+/*
+ * The minute changes before any one read: what comes out is one or the other, with nothing mixed.
+ */
 static void test_update_between(void **)
 {
 	for (unsigned at = 1; at < 24; at++) {
@@ -88,7 +96,10 @@ static void test_update_between(void **)
 	}
 }
 
-/* Bit 7 of register A: nothing is read during an update. One that never ends, and a clock that never stands, are none. */
+/*
+ * Bit 7 of register A: nothing is read during an update. One that never ends, and a clock that
+ * never stands, are none.
+ */
 static void test_no_clock(void **)
 {
 	u64 s = 1;

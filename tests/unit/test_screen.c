@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console/screen.c kernel/console/screen_text.c kernel/console/raster.c */
 /*
- * When the screen is drawn, and by whom: whoever prints wakes an idle CPU once and never waits; what a CPU leaves another
- * draws; a screen that falls behind shows the end; pages of the hardware check stay. The framebuffer is read back by the font.
+ * When the screen is drawn, and by whom: whoever prints wakes an idle CPU once and never waits;
+ * what a CPU leaves another draws; a screen that falls behind shows the end; pages of the hardware
+ * check stay. The framebuffer is read back by the font.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -280,7 +281,10 @@ static void test_pages(void **)
 	assert_true(tsc - before >= 20000000000);
 }
 
-/* A line that has been found where firmware's tables say begins with the log's first; what was shown before is gone. */
+/*
+ * A line that has been found where firmware's tables say begins with the log's first; what was
+ * shown before is gone.
+ */
 static void test_anew(void **)
 {
 	static const struct cmdline slow = { .check = 10, .screen = 7 };

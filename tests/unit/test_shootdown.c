@@ -149,7 +149,9 @@ static void *run(void *arg)
 	shootdown_join(vcpu);
 	pthread_barrier_wait(&all_joined);
 	for (unsigned changes = 0; changes < CHANGES; changes++) {
-		/* Absent for a moment: nobody waits for it, and it comes back with nothing cached. */
+		/*
+		 * Absent for a moment: nobody waits for it, and it comes back with nothing cached.
+		 */
 		if (changes % 16 == 0) {
 			shootdown_leave(vcpu);
 			flush(vcpu);
@@ -329,7 +331,10 @@ static void expect_domain(const char *text)
 	domain_log[0] = '\0';
 }
 
-/* What is taken from its CPUs is taken from them, and what is given is given, by the addresses of their mode; no registers are. */
+/*
+ * What is taken from its CPUs is taken from them, and what is given is given, by the addresses of
+ * their mode; no registers are.
+ */
 static void functions_reach_the_same(void **)
 {
 	static const struct {
@@ -392,7 +397,10 @@ static void functions_reach_the_same(void **)
 				 0);
 		expect_domain("");
 		assert_int_equal(stage2_lookup(&parts.stage2, MIB(7) + PAGE_SIZE, &m), -ENOENT);
-		/* An IOMMU that does not answer: the CPUs have lost it, and the caller hears that functions may not have. */
+		/*
+		 * An IOMMU that does not answer: the CPUs have lost it, and the caller hears that
+		 * functions may not have.
+		 */
 		domain_says = -EIO;
 		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(7)), PAGE_SIZE), -EIO);
 		assert_int_equal(stage2_lookup(&parts.stage2, MIB(7), &m), -ENOENT);
@@ -499,7 +507,10 @@ static u64 cpu_ns(clockid_t clock)
 	return (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
 }
 
-/* Who has left stays absent, however long it had to wait for the lock while others took mappings away. */
+/*
+ * Who has left stays absent, however long it had to wait for the lock while others took mappings
+ * away.
+ */
 static void absent_waits_for_the_lock(void **)
 {
 	pthread_t thread;

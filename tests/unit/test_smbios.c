@@ -163,7 +163,9 @@ static void test_structures(void **)
 	assert_null(smbios_find(NULL, 0, 1, 0, &end));
 }
 
-/* Cut off anywhere, and with each byte wrong in turn: what is found lies in the table, its end too. */
+/*
+ * Cut off anywhere, and with each byte wrong in turn: what is found lies in the table, its end too.
+ */
 static void test_broken(void **)
 {
 	static const u8 values[] = { 0, 1, 0x80, 0xff };

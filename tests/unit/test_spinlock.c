@@ -61,7 +61,10 @@ static void *wait_once(void *arg)
 	return NULL;
 }
 
-/* Each comes when the one before waits already; all wait while the lock is held. At all places where tickets begin anew. */
+/*
+ * Each comes when the one before waits already; all wait while the lock is held. At all places
+ * where tickets begin anew.
+ */
 static void test_order(void **)
 {
 	pthread_t thread[THREADS];

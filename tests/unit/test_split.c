@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/memory/split.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c tests/unit/fake_host.c */
-/* Large leaves that are not executable: for which VMs, and what an instruction fetch makes of them. */
+/*
+ * Large leaves that are not executable: for which VMs, and what an instruction fetch makes of them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

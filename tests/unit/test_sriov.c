@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/pci/sriov.c kernel/pci/pciinfo.c kernel/pci/pcicap.c */
-/* SR-IOV capabilities: those of QEMU's igb and nvme, as recorded, and of devices that lie; a ConnectX-5's: test_connectx.c. */
+/*
+ * SR-IOV capabilities: those of QEMU's igb and nvme, as recorded, and of devices that lie; a
+ * ConnectX-5's: test_connectx.c.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +50,10 @@ static const char *take(u16 at, const u32 words[WORDS], const u32 bars[6])
 	return why;
 }
 
-/* QEMU 10.0.2, -device igb, read through its qtest protocol on 2026-11-24, as are the sizes of the BARs. */
+/*
+ * QEMU 10.0.2, -device igb, read through its qtest protocol on 2026-11-24, as are the sizes of the
+ * BARs.
+ */
 static const u32 igb[WORDS] = {
 	0x00010010, 0x00000000, 0x00000000, 0x00080008, 0x00000000, 0x00020080, 0x10ca0000,
 	0x00000553, 0x00000001, 0x0000000c, 0x00000000, 0x00000000, 0x0000000c,
@@ -84,7 +90,10 @@ static void test_igb(void **)
 	is_at(&pf, 7, 0, 25, 6);
 	assert_null(sriov_unfit(&s, &pf, 8, 0));
 	assert_string_equal(sriov_unfit(&s, &pf, 9, 255), "it has not so many virtual functions");
-	/* From slot 16 on they are on the next bus, which the root has only where there is no bridge. */
+	/*
+	 * From slot 16 on they are on the next bus, which the root has only where there is no
+	 * bridge.
+	 */
 	is_at(&high, 0, 1, 0, 0);
 	assert_non_null(sriov_unfit(&s, &high, 1, 0));
 	assert_null(sriov_unfit(&s, &high, 1, 1));

@@ -121,7 +121,10 @@ static void largest_leaves(void **)
 	finish(&s);
 }
 
-/* A BAR of an accelerator: a leaf for each of its GiB, and around a table of messages in it no more of others than that takes. */
+/*
+ * A BAR of an accelerator: a leaf for each of its GiB, and around a table of messages in it no more
+ * of others than that takes.
+ */
 static void large_bars(void **)
 {
 	static const struct stage2_format *const formats[] = { &ept_format, &npt_format };
@@ -270,7 +273,10 @@ static void unmap_splits(void **)
 	assert_int_equal(m.prot, STAGE2_R | STAGE2_W);
 	assert_int_equal(m.type, MEMTYPE_WT);
 	assert_int_equal(stage2_unmap(&s, 0, GIB(1)), 0);
-	/* Empty tables are kept until every CPU has flushed, and are all absent entries to one that has not. */
+	/*
+	 * Empty tables are kept until every CPU has flushed, and are all absent entries to one that
+	 * has not.
+	 */
 	assert_int_equal(live, 4);
 	for (u64 *t = s.retired; t; t = (u64 *)(uintptr_t)t[0])
 		for (unsigned i = 0; i < 512; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/stages.c vmm/abandon.c vmm/looks.c */
 /*
- * The stages of a VM's and a vCPU's life: by their places, whatever the linker's order; unmade the other way round as far as they
- * came; and who has a say before an entry.
+ * The stages of a VM's and a vCPU's life: by their places, whatever the linker's order; unmade the
+ * other way round as far as they came; and who has a say before an entry.
  */
 #include <errno.h>
 #include <setjmp.h>

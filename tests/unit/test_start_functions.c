@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* When VMs whose PCI functions cannot be had yet are started, and when again. The file is included. */
+/*
+ * When VMs whose PCI functions cannot be had yet are started, and when again. The file is included.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,7 +155,10 @@ static void test_flood(void **)
 	assert_int_equal(said, LOG_LIMIT_BURST);
 }
 
-/* Another guest gives and takes what it wants, and each start fails: it waits for a time, too, and the node does not end. */
+/*
+ * Another guest gives and takes what it wants, and each start fails: it waits for a time, too, and
+ * the node does not end.
+ */
 static void test_fails_too_often(void **)
 {
 	on = true;
@@ -171,7 +176,10 @@ static void test_fails_too_often(void **)
 	assert_int_equal(started, 2);
 }
 
-/* One that is reset after a VM's end is waited for; its own one when its restart is due, but not after a start that has failed. */
+/*
+ * One that is reset after a VM's end is waited for; its own one when its restart is due, but not
+ * after a start that has failed.
+ */
 static void test_resetting(void **)
 {
 	on = resetting = true;
@@ -189,7 +197,10 @@ static void test_resetting(void **)
 	assert_false(monitor_wait_for_functions(&monitor_slots[0]));
 }
 
-/* It lacks memory that others' functions may write still: started when these have been reset, also if that is over by now. */
+/*
+ * It lacks memory that others' functions may write still: started when these have been reset, also
+ * if that is over by now.
+ */
 static void test_lacks_memory(void **)
 {
 	struct slot *s = &monitor_slots[0];

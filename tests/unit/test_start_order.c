@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: tests/unit/fake_host.c vmm/outcome.c vmm/follow_up.c lib/span.c */
-/* Who was told to start first has its choice of the memory first, whichever CPU does it and whenever one is free for it. */
+/*
+ * Who was told to start first has its choice of the memory first, whichever CPU does it and
+ * whenever one is free for it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +107,10 @@ static void run(unsigned cpu)
 	work->run(work);
 }
 
-/* Whatever their numbers: a later one does not begin before an earlier one has its memory, or could not have it. */
+/*
+ * Whatever their numbers: a later one does not begin before an earlier one has its memory, or could
+ * not have it.
+ */
 static void test_two_at_once(void **)
 {
 	assert_int_equal(monitor_vm_start(2), 0);
@@ -123,7 +129,10 @@ static void test_two_at_once(void **)
 	assert_int_equal(held, 0);
 }
 
-/* Those for which no CPU was free get one in the order in which they were told, and nobody comes in between. */
+/*
+ * Those for which no CPU was free get one in the order in which they were told, and nobody comes in
+ * between.
+ */
 static void test_queue(void **)
 {
 	static const unsigned order[] = { 3, 2, 0, 1 };

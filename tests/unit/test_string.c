@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: lib/string.c */
-/* The image's memory and string functions (as lwk_*), against ISO C 7.24 and byte-by-byte models. */
+/*
+ * The image's memory and string functions (as lwk_*), against ISO C 7.24 and byte-by-byte models.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

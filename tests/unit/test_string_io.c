@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/emulate/io.c vmm/emulate/strings.c @tests/unit/decode.sources */
 /*
- * INS and OUTS are fetched again behind their exit. The CPU has checked the ports of the one that stood there (SDM vol. 1,
- * 19.5.2): one with another size or direction, which another vCPU has put there since, is not carried out.
+ * INS and OUTS are fetched again behind their exit. The CPU has checked the ports of the one that
+ * stood there (SDM vol. 1, 19.5.2): one with another size or direction, which another vCPU has put
+ * there since, is not carried out.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -168,7 +169,10 @@ static void test_pairs(void **)
 		}
 }
 
-/* With REP it is as many of the same port, which the CPU allows each. What is no string instruction is none of the exit's. */
+/*
+ * With REP it is as many of the same port, which the CPU allows each. What is no string instruction
+ * is none of the exit's.
+ */
 static void test_others(void **)
 {
 	const struct vmexit exit = {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: tests/unit/fake_host.c */
-/* What SVM's probe makes of CPUID 8000000Ah: what is optional, by its own bit each. The file is included, over a CPU in memory. */
+/*
+ * What SVM's probe makes of CPUID 8000000Ah: what is optional, by its own bit each. The file is
+ * included, over a CPU in memory.
+ */
 #include <stdio.h>
 
 #include "tests/unit/fake_insn.h"
@@ -53,7 +56,10 @@ static void test_features(void **)
 	cpus = NULL;
 }
 
-/* VM_CR forbids SVM; where the register is not there (a hypervisor below hides it), nothing does: APM vol. 2, 15.4 and 15.30.1. */
+/*
+ * VM_CR forbids SVM; where the register is not there (a hypervisor below hides it), nothing does:
+ * APM vol. 2, 15.4 and 15.30.1.
+ */
 static void test_vm_cr(void **)
 {
 	struct hvm_caps caps;

@@ -169,7 +169,10 @@ static void test_registers(void **)
 	assert_int_equal(out.reason, VMEXIT_WRMSR);
 }
 
-/* Decode assists (15.33.1): EXITINFO1 has the register in bits 3:0, and bit 63 for MOV; CLTS, LMSW and SMSW are not told apart. */
+/*
+ * Decode assists (15.33.1): EXITINFO1 has the register in bits 3:0, and bit 63 for MOV; CLTS, LMSW
+ * and SMSW are not told apart.
+ */
 static void test_decode_assists(void **)
 {
 	for (unsigned gpr = 0; gpr < 16; gpr++) {
@@ -224,7 +227,10 @@ static void test_nested_fault(void **)
 	assert_true(out.stage2.write && out.stage2.walk);
 }
 
-/* Vectors with an error code by table 8-1 of vol. 2; #PF's address comes in EXITINFO2. No machine check: that is the host's. */
+/*
+ * Vectors with an error code by table 8-1 of vol. 2; #PF's address comes in EXITINFO2. No machine
+ * check: that is the host's.
+ */
 static void test_exceptions(void **)
 {
 	static const u32 with_error = 1u << 8 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 |
@@ -323,7 +329,10 @@ static void test_injection(void **)
 	leave(0x78, 0, 0);
 	assert_int_equal(at_entry.event_inj, 0x80000202);
 	assert_true(svm.nmi_blocked);
-	/* An interrupt as a virtual one (15.21.4): V_IRQ, the highest priority, V_IGN_TPR, the vector in bits 39:32. */
+	/*
+	 * An interrupt as a virtual one (15.21.4): V_IRQ, the highest priority, V_IGN_TPR, the
+	 * vector in bits 39:32.
+	 */
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0xd1 };
 	leave(0x78, 0, 0);
 	assert_int_equal(at_entry.event_inj, 0);
@@ -346,7 +355,9 @@ static void test_interrupt_as_event(void **)
 	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0xd1);
 }
 
-/* On the short way, and then flushed for a device's sake by the last ASID: the next entry does it. */
+/*
+ * On the short way, and then flushed for a device's sake by the last ASID: the next entry does it.
+ */
 static void guest_unmaps(void)
 {
 	vmcb.tlb_control = 1;
@@ -362,7 +373,10 @@ static void test_flush_asked_by_device(void **)
 	assert_true(at_entry.tlb_control == 1 && as_unsettled);
 }
 
-/* Exits that were dealt with on the short way: registers as they are now, and nothing more to be done. */
+/*
+ * Exits that were dealt with on the short way: registers as they are now, and nothing more to be
+ * done.
+ */
 static void test_dealt_with(void **)
 {
 	dealt_with = SVM_DONE;
@@ -415,7 +429,10 @@ static void test_cut_delivery(void **)
 	assert_int_equal(vcpu.event.type, HVM_EVENT_NONE);
 }
 
-/* NMIs stay blocked until the IRET has run: it is intercepted, then stepped, and the guest's TF comes back. */
+/*
+ * NMIs stay blocked until the IRET has run: it is intercepted, then stepped, and the guest's TF
+ * comes back.
+ */
 static void test_nmi_window(void **)
 {
 	svm.nmi_blocked = true;
@@ -433,7 +450,10 @@ static void test_nmi_window(void **)
 	assert_int_equal(vmcb.dr6, 0xffff0ff0);
 }
 
-/* The guest's frame of what is delivered while a step was wanted has its own TF; the handler's IRET exits. */
+/*
+ * The guest's frame of what is delivered while a step was wanted has its own TF; the handler's IRET
+ * exits.
+ */
 static void test_step_and_delivery(void **state)
 {
 	static const enum hvm_event_type types[] = { HVM_EVENT_EXCEPTION, HVM_EVENT_INTR,
@@ -462,7 +482,9 @@ static void test_interrupt_window(void **)
 	assert_int_equal(vmcb.intercept_misc1, 0);
 }
 
-/* Whatever is done at exits or entries is done by the other switch, and nothing else brings that. */
+/*
+ * Whatever is done at exits or entries is done by the other switch, and nothing else brings that.
+ */
 static void test_clean(void **)
 {
 	for (unsigned bit = 0; bit < 32; bit++) {

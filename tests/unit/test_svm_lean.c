@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
 /*
- * The short way of an SVM guest's exits, with a VMCB in memory: what it does, and that it leaves all as it was where the
- * long way has more to do. The file is included.
+ * The short way of an SVM guest's exits, with a VMCB in memory: what it does, and that it leaves
+ * all as it was where the long way has more to do. The file is included.
  *
- * That both ways do the same is the tiny guests' to show, whose every 251st exit is timed and takes the long one.
+ * That both ways do the same is the tiny guests' to show, whose every 251st exit is timed and takes
+ * the long one.
  */
 #include "tests/unit/fake_insn.h"
 
@@ -87,7 +88,9 @@ static void does(u32 code, u64 info, enum vmexit_reason reason)
 	assert_true(vcpu.stats.next == 2 && vcpu.stats.last[1].rip == 0xffffffff81000000ull &&
 		    vcpu.stats.last[1].code == code && vcpu.stats.last[1].reason == reason);
 	assert_int_equal(vcpu.retries, 0);
-	/* What devices did is not known to have left the rest alone; bits 3 and 9 are never clean. */
+	/*
+	 * What devices did is not known to have left the rest alone; bits 3 and 9 are never clean.
+	 */
 	assert_int_equal(vmcb.clean, hosted ? 0 : 0x1f7);
 }
 
@@ -193,7 +196,10 @@ static void test_peek(void **state)
 	does(0x7b, 0x4d0u << 16 | 1 << 4 | 1, VMEXIT_IO);
 }
 
-/* The first exit behind an interrupt that the guest took: what the entry had is forgotten, a window that is wanted is not. */
+/*
+ * The first exit behind an interrupt that the guest took: what the entry had is forgotten, a window
+ * that is wanted is not.
+ */
 static void test_settled(void **state)
 {
 	svm.unsettled = svm.posted = true;
@@ -211,7 +217,10 @@ static void test_settled(void **state)
 	assert_int_equal(vmcb.v_intr, 1 << 8);
 }
 
-/* Who waits for the lock of the second-level tables takes a new ASID; when these run out, one entry flushes all, and no other. */
+/*
+ * Who waits for the lock of the second-level tables takes a new ASID; when these run out, one entry
+ * flushes all, and no other.
+ */
 static void test_flush(void **state)
 {
 	vcpu.regs.gpr[GPR_RCX] = 0x800;

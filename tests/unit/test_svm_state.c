@@ -99,7 +99,10 @@ static void test_controls(void **)
 	assert_int_equal(svm_vcpu(&vcpu)->host_vmcb_pa, 0x7000);
 }
 
-/* interrupts = direct: INTR, HLT and CR8 are the guest's, and IF means the CPU's own interrupts; all else as ever. */
+/*
+ * interrupts = direct: INTR, HLT and CR8 are the guest's, and IF means the CPU's own interrupts;
+ * all else as ever.
+ */
 static void test_direct(void **)
 {
 	u64 misc1 = field_of(0x00c, 4), misc2 = field_of(0x010, 4);
@@ -205,7 +208,9 @@ static void test_registers(void **)
 	assert_int_equal(svm_get(&vcpu, HVM_NMI_BLOCKED), 1);
 }
 
-/* The guest reads what it wrote; the CPU runs with SVM and machine checks on, and with its caches. */
+/*
+ * The guest reads what it wrote; the CPU runs with SVM and machine checks on, and with its caches.
+ */
 static void test_shadowed(void **)
 {
 	unsigned before = asids;

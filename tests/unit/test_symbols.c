@@ -12,8 +12,9 @@
 #include "kernel/symbols.h"
 
 /*
- * An image whose first function starts 4 bytes behind its start, the next 0x163 and 0x8001 bytes further. Codes 1 to 9 stand
- * for the characters of "entryflas", 10 for "en", 11 for "ry", 12 for "t" and that, 13 for "entry", 0xff for "st".
+ * An image whose first function starts 4 bytes behind its start, the next 0x163 and 0x8001 bytes
+ * further. Codes 1 to 9 stand for the characters of "entryflas", 10 for "en", 11 for "ry", 12 for
+ * "t" and that, 13 for "entry", 0xff for "st".
  */
 asm("	.data\n"
     "	.globl image_start, text_end, symtab_start, symtab_end\n"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/report/telemetry.c tests/unit/fake_host.c */
-/* What an exit adds to the counters: itself once, of the sampled ones their ticks once; and the line that is printed of them. */
+/*
+ * What an exit adds to the counters: itself once, of the sampled ones their ticks once; and the
+ * line that is printed of them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

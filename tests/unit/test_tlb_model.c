@@ -123,7 +123,10 @@ static void test_one_walk(void **)
 				assert_false(access(0x7f0000000fff));
 				assert_int_equal(model.walks, 1);
 				assert_int_equal(model.l1_misses, 1);
-				/* The first walk finds the walker's caches empty, but what it has found itself. */
+				/*
+				 * The first walk finds the walker's caches empty, but what it has
+				 * found itself.
+				 */
 				if (host == PAGE_SIZES)
 					assert_int_equal(model.cached_references,
 							 references[guest][host]);
@@ -216,12 +219,18 @@ static void test_walker_caches(void **)
 	access(0x1000);
 	assert_int_equal(model.cached_references, 4 + 511 + 4);
 
-	/* Nested, the next page: the entry in the guest's lowest table, whose page is known, and of the page itself the last. */
+	/*
+	 * Nested, the next page: the entry in the guest's lowest table, whose page is known, and of
+	 * the page itself the last.
+	 */
 	start(4, true, 0);
 	second_level(PAGE_4K);
 	map_pages(43);
 	access(0);
-	/* The first table's page costs 4, the three behind it 1 each, the page of another 2 MiB 2; and the guest's four entries. */
+	/*
+	 * The first table's page costs 4, the three behind it 1 each, the page of another 2 MiB 2;
+	 * and the guest's four entries.
+	 */
 	assert_int_equal(model.cached_references, 4 + 3 + 2 + 4);
 	for (uint64_t i = 1; i < 20; i++)
 		access(i << 12);
@@ -229,7 +238,10 @@ static void test_walker_caches(void **)
 	for (uint64_t i = 20; i < 40; i++)
 		access(i << 12);
 	assert_int_equal(model.cached_references, 2 * 20);
-	/* A new CR3 takes the guest's part away, so that all its tables are read, three of whose pages are long forgotten. */
+	/*
+	 * A new CR3 takes the guest's part away, so that all its tables are read, three of whose
+	 * pages are long forgotten.
+	 */
 	tlb_flush(&model, space.asid, FLUSH_NOT_GLOBAL, 0);
 	model.cached_references = 0;
 	access(40 << 12);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/together.c vmm/config/config_set.c @tests/unit/vm_files.sources lib/span.c tests/unit/fake_host.c */
-/* VM files beside each other: which are refused for `trusted`, for their name, for `after`; who waits for whom. */
+/*
+ * VM files beside each other: which are refused for `trusted`, for their name, for `after`; who
+ * waits for whom.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +20,9 @@
 struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
 
-/* Files by letters: t trusted, - not, x not understood. Returns those that are left, by the same. */
+/*
+ * Files by letters: t trusted, - not, x not understood. Returns those that are left, by the same.
+ */
 static const char *left(const char *files)
 {
 	static char is[8];
@@ -77,7 +82,10 @@ static void test_beside(void **)
 		strstr(fake_host.log, "\nmargay: 2.conf:3: trusted = yes: not beside 0.conf"));
 }
 
-/* Two letters for each VM file: its name, in capitals where it is not understood, and the one after which it comes, or '-'. */
+/*
+ * Two letters for each VM file: its name, in capitals where it is not understood, and the one after
+ * which it comes, or '-'.
+ */
 static void boot(const char *vms)
 {
 	fake_host_reset();
@@ -133,7 +141,10 @@ static void test_after(void **)
 	assert_ptr_equal(monitor_slots[3].after, &monitor_slots[1]);
 	assert_ptr_equal(monitor_slots[4].after, &monitor_slots[2]);
 	done();
-	/* Later ones and itself are none; who was refused, or not understood, is as one that could not start. */
+	/*
+	 * Later ones and itself are none; who was refused, or not understood, is as one that could
+	 * not start.
+	 */
 	boot("abb-ccb-dc");
 	assert_string_equal(
 		fake_host.log,
@@ -151,7 +162,10 @@ static void test_after(void **)
 	assert_int_equal(monitor_slots[0].state, OVER);
 	assert_ptr_equal(monitor_slots[1].after, &monitor_slots[0]);
 	done();
-	/* One that can start comes before one of the same name that cannot, and is no second one of that name. */
+	/*
+	 * One that can start comes before one of the same name that cannot, and is no second one of
+	 * that name.
+	 */
 	boot("A-a-baA-");
 	assert_string_equal(fake_host.log, "");
 	assert_ptr_equal(monitor_slots[2].after, &monitor_slots[1]);

@@ -43,7 +43,10 @@ void apic_eoi(void)
 static enum mc_outcome outcome;
 static enum mc_place place;
 
-/* What is in the CPU, a guest's or its own: reports need the latter, and find TR by it when they are never to return. */
+/*
+ * What is in the CPU, a guest's or its own: reports need the latter, and find TR by it when they
+ * are never to return.
+ */
 enum { OWN = 1, GUESTS };
 static u64 gs;
 static unsigned tr;
@@ -138,7 +141,10 @@ static void test_nmi(void **)
 	assert_int_equal(eois, 0);
 }
 
-/* #GP and #PF of an instruction with a fixup; a double fault and a machine check are never one's own. */
+/*
+ * #GP and #PF of an instruction with a fixup; a double fault and a machine check are never one's
+ * own.
+ */
 static void test_fixups(void **)
 {
 	assert_int_equal(dispatch(13, 0x3000), 0x3100);
@@ -156,7 +162,10 @@ static void test_fixups(void **)
 	assert_string_equal(report, "exception");
 }
 
-/* From the first instruction of an access to its last. Whether it fails the kernel says; else it goes on where it was. */
+/*
+ * From the first instruction of an access to its last. Whether it fails the kernel says; else it
+ * goes on where it was.
+ */
 static void test_accesses(void **)
 {
 	static const struct {
@@ -187,7 +196,10 @@ static void test_accesses(void **)
 	outcome = MC_STOPS;
 }
 
-/* Each gate leads to its vector's stub: 0 to 0x2f and 0xf0 to 0xff in trap.asm but for the NMI's, the rest in trap_device.asm. */
+/*
+ * Each gate leads to its vector's stub: 0 to 0x2f and 0xf0 to 0xff in trap.asm but for the NMI's,
+ * the rest in trap_device.asm.
+ */
 static void test_gates(void **)
 {
 	trap_init();
@@ -205,7 +217,10 @@ static void test_gates(void **)
 	}
 }
 
-/* Only what GIF = 0 keeps off while TR may be a guest's, and a double fault, has a stack that is found by TR. */
+/*
+ * Only what GIF = 0 keeps off while TR may be a guest's, and a double fault, has a stack that is
+ * found by TR.
+ */
 static void test_stacks(void **)
 {
 	trap_init();
@@ -214,7 +229,10 @@ static void test_stacks(void **)
 		assert_int_equal(idt[v].ist, v == 2 ? IST_NMI + 1 : v == 8 ? IST_DF + 1 : 0);
 }
 
-/* One EOI for each that is in the APIC's ISR: none for a spurious one or one of the 8259s (SDM vol. 3, 11.9). */
+/*
+ * One EOI for each that is in the APIC's ISR: none for a spurious one or one of the 8259s (SDM vol.
+ * 3, 11.9).
+ */
 static void test_interrupts(void **)
 {
 	trap_set_handler(0x41, handler, &handled);

@@ -112,7 +112,10 @@ static void test_jittered(void **)
 
 static void test_smi(void **)
 {
-	/* up to 7 of 8 reads are hit: nothing changes but the bound, and that only when all of a moment were */
+	/*
+	 * up to 7 of 8 reads are hit: nothing changes but the bound, and that only when all of a
+	 * moment were
+	 */
 	const struct machine m = { 2.5e9, HPET, 0, 0, 0.5e-6, 0, 7 };
 
 	check(&m, 2, 0, 201e3 / 2);
@@ -121,7 +124,10 @@ static void test_smi(void **)
 
 static void test_wraps(void **)
 {
-	/* 24 bits at 3.58 MHz: 4.69 s. A coarse rate that is 1 % off tells wraps apart for 200 seconds. */
+	/*
+	 * 24 bits at 3.58 MHz: 4.69 s. A coarse rate that is 1 % off tells wraps apart for 200
+	 * seconds.
+	 */
 	const struct machine pm = { 2.1e9, PMTIMER24, 1e13, 16777000, 1e-6, 0, 0 };
 	const struct machine hpet32 = { 2.1e9, HPET32, 0, 4294967000., 1e-6, 0, 0 };
 
@@ -211,7 +217,10 @@ static void test_choice(void **)
 	assert_int_equal(tsc_choose_hz(2592000000 + 1296000 + 2600, &tight), 2592000000);
 	assert_int_equal(tsc_choose_hz(2592000000 - 1296000 - 2600, &tight), 2592000000);
 	assert_int_equal(tsc_choose_hz(2592000000 + 6500000, &loose), 2592000000);
-	/* Bochs' skylake_x says 3.5 GHz and runs at 50 MHz; Skylake-X with its crystal taken for 24 instead of 25 MHz */
+	/*
+	 * Bochs' skylake_x says 3.5 GHz and runs at 50 MHz; Skylake-X with its crystal taken for 24
+	 * instead of 25 MHz
+	 */
 	assert_int_equal(tsc_choose_hz(3500000000, &(struct tsc_rate){ 50000000, 1000 }), 50000000);
 	assert_int_equal(tsc_choose_hz(2016000000, &(struct tsc_rate){ 2100000000, 1000 }),
 			 2100000000);

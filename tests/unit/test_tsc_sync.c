@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/tsc_sync.c */
-/* Differences between two TSCs: exchanges made up with a known difference, which must be found, never exceeded. */
+/*
+ * Differences between two TSCs: exchanges made up with a known difference, which must be found,
+ * never exceeded.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +70,10 @@ static void test_wrap(void **)
 	assert_int_equal(tsc_middle(&ahead, 1), 115);
 }
 
-/* Whatever the delays: never more than the true difference, never of the wrong sign, and exact but for the fastest exchange. */
+/*
+ * Whatever the delays: never more than the true difference, never of the wrong sign, and exact but
+ * for the fastest exchange.
+ */
 static void test_random(void **)
 {
 	srand(1);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/uart16550.c vmm/output_log.c kernel/console/plain.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
-/* The virtual 16550A with a scripted driver: what the data sheet says and what Linux' 8250 driver probes. */
+/*
+ * The virtual 16550A with a scripted driver: what the data sheet says and what Linux' 8250 driver
+ * probes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -321,8 +324,9 @@ static void test_wide_accesses(void **)
 }
 
 /*
- * PC16550D, 8.4: a BREAK is a zero byte; LSR tells of it when that is the next one of the FIFO, with an interrupt of the highest
- * priority, and forgets it then; bit 7 is its sign anywhere in the FIFO.
+ * PC16550D, 8.4: a BREAK is a zero byte; LSR tells of it when that is the next one of the FIFO,
+ * with an interrupt of the highest priority, and forgets it then; bit 7 is its sign anywhere in the
+ * FIFO.
  */
 static void test_break(void **)
 {

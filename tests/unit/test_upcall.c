@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/upcall.c */
-/* Each call of the CPU layer reaches what the kernel has registered for it, with its arguments and what it returns. */
+/*
+ * Each call of the CPU layer reaches what the kernel has registered for it, with its arguments and
+ * what it returns.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

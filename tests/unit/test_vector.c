@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/cpu/vector.c -mgeneral-regs-only */
 /*
- * Reading and writing one vector register, on the CPU that runs this: that register, as many bytes, what lies above by the
- * kind of instruction, and no other register. What the CPU has not (AVX, AVX-512) is left out there.
+ * Reading and writing one vector register, on the CPU that runs this: that register, as many bytes,
+ * what lies above by the kind of instruction, and no other register. What the CPU has not (AVX,
+ * AVX-512) is left out there.
  */
 #include <setjmp.h>
 #include <stdarg.h>

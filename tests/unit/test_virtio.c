@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/virtio.sources @tests/unit/fake_vm.sources */
-/* Virtual PCI functions, the virtio transport, disks and the console against a driver, as virtio 1.2 has it, and one that errs. */
+/*
+ * Virtual PCI functions, the virtio transport, disks and the console against a driver, as virtio
+ * 1.2 has it, and one that errs.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +71,10 @@ static void test_place(void **)
 	assert_false(pci_virtual_read(vm, 0x000, 0, 4, &(u32){ 0 }));
 }
 
-/* Beside real functions, with RAM and BARs where the window would be: another bus, another place, no second ECAM. */
+/*
+ * Beside real functions, with RAM and BARs where the window would be: another bus, another place,
+ * no second ECAM.
+ */
 static void test_place_beside(void **state)
 {
 	static struct fake_functions functions;
@@ -199,7 +205,10 @@ static void test_messages(void **)
 	assert_int_equal(sent.count, 2);
 }
 
-/* Nothing behind the table is written, in no width; entries keep what they have bits for; two words at once. */
+/*
+ * Nothing behind the table is written, in no width; entries keep what they have bits for; two words
+ * at once.
+ */
 static void test_table(void **)
 {
 	struct pci_virtual *f = function(0);
@@ -324,7 +333,10 @@ static void test_negotiation(void **)
 	assert_int_equal(get(0, QUEUE_SIZE, 2), 128);
 }
 
-/* What is fixed once a queue is enabled, or may not be done before; what a broken one says, and how often. */
+/*
+ * What is fixed once a queue is enabled, or may not be done before; what a broken one says, and how
+ * often.
+ */
 static void test_order(void **)
 {
 	config_write(2, PCI_REG_COMMAND, 2, 6);
@@ -475,7 +487,10 @@ static void test_scratch(void **)
 	assert_true(data[0] == 0x77 && data[511] == 0x77);
 }
 
-/* What was zero when it was taken is not any more: nobody else shall get it as that. And more than there is, is refused. */
+/*
+ * What was zero when it was taken is not any more: nobody else shall get it as that. And more than
+ * there is, is refused.
+ */
 static void test_scratch_memory(void **state)
 {
 	teardown(state);
@@ -505,7 +520,10 @@ static void test_scratch_memory(void **state)
 	fake_host.freed_zero = false;
 }
 
-/* No more than 64 KiB, or as many requests, between two looks at what may keep the vCPU from its guest; all of it in the end. */
+/*
+ * No more than 64 KiB, or as many requests, between two looks at what may keep the vCPU from its
+ * guest; all of it in the end.
+ */
 static void test_bounded(void **)
 {
 	drive(0, 1, 0);
@@ -600,7 +618,10 @@ static void test_not_run(void **)
 	assert_int_equal(ram(USED(0) + 2, 2), 1);
 	assert_non_null(strstr(fake_host.log, "virtio device 0: its driver broke a queue"));
 	memset(fake_host.log, 0, 1);
-	/* After a reset it goes on; and it may be again and again, which is said sixteen times, then once in ten seconds. */
+	/*
+	 * After a reset it goes on; and it may be again and again, which is said sixteen times,
+	 * then once in ten seconds.
+	 */
 	offered[0] = 0;
 	set_ram(AVAIL(0) + 2, 0, 2);
 	set_ram(USED(0) + 2, 0, 2);
@@ -644,7 +665,9 @@ static void test_output(void **)
 	assert_int_equal(fake_host.output_len, 12);
 	assert_memory_equal(fake_host.output, "hello world\n", 12);
 	assert_int_equal(ram(USED(1) + 2, 2), 2);
-	/* A line that takes nothing: it is given back all the same, and comes when there is room. */
+	/*
+	 * A line that takes nothing: it is given back all the same, and comes when there is room.
+	 */
 	fake_host.output_room = 3;
 	print("abcdef", 2);
 	assert_int_equal(fake_host.output_len, 15);
@@ -702,7 +725,10 @@ static void test_input(void **)
 	assert_int_equal(ram(DATA, 1), 'b');
 	assert_true(sent.count >= 1 && sent.data == 0x40);
 	assert_int_equal(ram(USED(0) + 2, 2), 1);
-	/* One buffer, until the driver has offered another one: it may take no more at an interrupt. */
+	/*
+	 * One buffer, until the driver has offered another one: it may take no more at an
+	 * interrupt.
+	 */
 	type("def");
 	assert_int_equal(ram(USED(0) + 2, 2), 1);
 	assert_int_equal(ram(USED(0) + 4 + 128 * 8, 2), 2);
@@ -722,7 +748,10 @@ static void clear_rings(void)
 	memset(offered, 0, sizeof(offered));
 }
 
-/* What was begun before a reset is forgotten, and what waits for the line does not reach for a queue that is gone. */
+/*
+ * What was begun before a reset is forgotten, and what waits for the line does not reach for a
+ * queue that is gone.
+ */
 static void test_output_reset(void **)
 {
 	drive(2, 2, 0);
@@ -743,7 +772,9 @@ static void test_output_reset(void **)
 	assert_memory_equal(fake_host.output, "after", 5);
 }
 
-/* What is not in RAM is given back and says nothing; requests without output cost something, too. */
+/*
+ * What is not in RAM is given back and says nothing; requests without output cost something, too.
+ */
 static void test_output_nothing(void **)
 {
 	drive(2, 2, 0);
@@ -761,7 +792,10 @@ static void test_output_nothing(void **)
 	assert_int_equal(finish(), 1);
 }
 
-/* A paused VM's memory stays as it is: what is typed, and room for its output, wait until it goes on. */
+/*
+ * A paused VM's memory stays as it is: what is typed, and room for its output, wait until it goes
+ * on.
+ */
 static void test_console_paused(void **)
 {
 	static u8 before[GUEST_RAM];
@@ -822,8 +856,8 @@ static void test_input_much(void **)
 }
 
 /*
- * Who types, under the monitor's lock perhaps, does not walk the guest's ring, however long that is: the guest's own CPU does, once
- * for all that came meanwhile.
+ * Who types, under the monitor's lock perhaps, does not walk the guest's ring, however long that
+ * is: the guest's own CPU does, once for all that came meanwhile.
  */
 static void test_input_later(void **)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/virtio.c vmm/dev/virtio_control.c vmm/dev/virtqueue.c vmm/pci/pci_virtual.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c vmm/ranges.c tests/unit/fake_host.c tests/unit/fake_vm.c */
-/* The ports of the VM that commands, against a driver as virtio 1.2, 5.3 has it, and one that errs. What is asked is answered by
- * this file. */
+/*
+ * The ports of the VM that commands, against a driver as virtio 1.2, 5.3 has it, and one that errs.
+ * What is asked is answered by this file.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -193,7 +195,10 @@ static void test_not_read(void **)
 	assert_int_equal(used(0), 4);
 }
 
-/* What is open is closed, once: by the driver, by its reset, by the VM's end; an answer is not the next one's. */
+/*
+ * What is open is closed, once: by the driver, by its reset, by the VM's end; an answer is not the
+ * next one's.
+ */
 static void test_close(void **)
 {
 	unsigned closed = asked.closed[3];

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c lib/span.c vmm/devices.c vmm/looks.c vmm/stages.c vmm/pause.c @tests/unit/fake_vm.sources -lpthread */
-/* Frames between VMs: what drivers that keep the rules of virtio 1.2 (5.1) see of it, and what those that do not make of it. */
+/*
+ * Frames between VMs: what drivers that keep the rules of virtio 1.2 (5.1) see of it, and what
+ * those that do not make of it.
+ */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -202,7 +205,9 @@ static void test_merged(void **)
 		"net0: sent=3 large=3 bytes=36062 received=0 large=0 bytes=0 dropped=0 bad=0");
 }
 
-/* num_buffers lies in two buffers, one byte each; and a driver that offers nothing but empty ones. */
+/*
+ * num_buffers lies in two buffers, one byte each; and a driver that offers nothing but empty ones.
+ */
 static void test_shapes(void **)
 {
 	u64 at = RECEIVE_AT;
@@ -263,7 +268,10 @@ static u32 sum(u32 s, const u8 *p, u32 n)
 	return s;
 }
 
-/* A driver that takes neither large frames nor unfinished checksums, with mergeable buffers and without. */
+/*
+ * A driver that takes neither large frames nor unfinished checksums, with mergeable buffers and
+ * without.
+ */
 static void test_made_plain(void **)
 {
 	for (unsigned merged = 0; merged < 2; merged++) {
@@ -351,7 +359,9 @@ static void test_bad(void **)
 		"net0: sent=1 large=0 bytes=1000 received=0 large=0 bytes=0 dropped=0 bad=8");
 }
 
-/* From an address that is not the interface's nobody gets a frame, but by one that says `bridge`. */
+/*
+ * From an address that is not the interface's nobody gets a frame, but by one that says `bridge`.
+ */
 static void test_one_address(void **)
 {
 	char line[300];
@@ -442,7 +452,10 @@ static u32 sequence(u64 at)
 	return __builtin_bswap32((u32)ram(at + HEADER + 38, 4));
 }
 
-/* A large frame that is cut for its receiver comes in several goes, each piece once; and a frame is counted once. */
+/*
+ * A large frame that is cut for its receiver comes in several goes, each piece once; and a frame is
+ * counted once.
+ */
 static void test_cut_in_goes(void **)
 {
 	char line[300];
@@ -482,7 +495,10 @@ static void test_cut_in_goes(void **)
 		"net0: sent=1 large=1 bytes=60054 received=0 large=0 bytes=0 dropped=0 bad=0");
 }
 
-/* One that waits for the rest of its way: its guest puts another sender's address, or nonsense, in its place. */
+/*
+ * One that waits for the rest of its way: its guest puts another sender's address, or nonsense, in
+ * its place.
+ */
 static void test_other_frame_meanwhile(void **)
 {
 	char line[300];
@@ -559,7 +575,10 @@ static void test_gone(void **)
 	assert_int_equal(used(RX), 1);
 }
 
-/* The memory of a VM that is paused stays as it is, though others send to it, and one is in the middle of a frame. */
+/*
+ * The memory of a VM that is paused stays as it is, though others send to it, and one is in the
+ * middle of a frame.
+ */
 static void test_paused(void **)
 {
 	static u8 before[GUEST_RAM];
@@ -597,7 +616,10 @@ static void test_paused(void **)
 
 static bool sender_done;
 
-/* One that has the segment in hand until another waits for it: who draws a ticket is the second one of two. */
+/*
+ * One that has the segment in hand until another waits for it: who draws a ticket is the second one
+ * of two.
+ */
 static void *slow_sender(void *arg)
 {
 	struct spinlock *lock = arg;
@@ -694,7 +716,10 @@ static void test_pairs(void **)
 	assert_true(used(RX) == 1 && used(2) == 1);
 }
 
-/* Two that send to each other at once, each on a thread of its own, and one that resets itself again and again. */
+/*
+ * Two that send to each other at once, each on a thread of its own, and one that resets itself
+ * again and again.
+ */
 #define ROUNDS 200 /* a waiter may have to wait until the CPU is given to the holder */
 static void *sender(void *arg)
 {
@@ -745,7 +770,10 @@ static void test_at_once(void **)
 	}
 }
 
-/* A page of a guest's is lost as a frame is copied on the sender's CPU: whose page it is ends, whoever copies, and nobody else. */
+/*
+ * A page of a guest's is lost as a frame is copied on the sender's CPU: whose page it is ends,
+ * whoever copies, and nobody else.
+ */
 static void test_lost_memory(void **)
 {
 	static const struct {

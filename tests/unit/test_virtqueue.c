@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/virtqueue.c */
 /*
- * Split virtqueues (virtio 1.2, 2.7) against a driver that keeps the rules and one that does not: chains, indirect tables, the
- * event index; and each way in which a ring can be broken.
+ * Split virtqueues (virtio 1.2, 2.7) against a driver that keeps the rules and one that does not:
+ * chains, indirect tables, the event index; and each way in which a ring can be broken.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -172,7 +172,10 @@ static void test_broken_chains(void **)
 	/* An address that wraps. */
 	desc(0, ~0ull, 2, 0, 0);
 	broken();
-	/* Indirect: no RAM, over RAM's end, not whole entries, none, one too many, not aligned, with NEXT, in another. */
+	/*
+	 * Indirect: no RAM, over RAM's end, not whole entries, none, one too many, not aligned,
+	 * with NEXT, in another.
+	 */
 	desc(0, 0x10, 16, INDIRECT, 0);
 	broken();
 	desc(0, BASE + ALIGN_UP(sizeof(ram), 16) - 16, 32, INDIRECT, 0);
@@ -270,7 +273,10 @@ static void test_interrupts(void **)
 	ram.avail.flags = 1;
 	give(1);
 	assert_false(virtq_interrupts(&q));
-	/* By the event index, flags or not: when that entry has been used, and not before or again (2.7.7.2). */
+	/*
+	 * By the event index, flags or not: when that entry has been used, and not before or again
+	 * (2.7.7.2).
+	 */
 	q.event_index = true;
 	ram.avail.used_event = 4;
 	give(2);
@@ -318,7 +324,10 @@ static void test_staged(void **)
 	assert_true(ram.used.ring[0].id == 4 && ram.used.ring[0].len == 40);
 }
 
-/* Of a quiet queue the driver is asked for no notification, by the flag, and not by the event index where it is empty. */
+/*
+ * Of a quiet queue the driver is asked for no notification, by the flag, and not by the event index
+ * where it is empty.
+ */
 static void test_quiet(void **)
 {
 	q.quiet = true;

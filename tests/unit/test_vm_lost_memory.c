@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/lost_memory.c vmm/cpuid/cpuid_topology.c vmm/memory/gpa_map.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c tests/unit/fake_host.c */
 /*
- * Pages that the machine has lost leave the second-level tables of the VM that has them, and of no other; which VMs look, what
- * follows a use, and how often it is told.
+ * Pages that the machine has lost leave the second-level tables of the VM that has them, and of no
+ * other; which VMs look, what follows a use, and how often it is told.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -220,7 +220,10 @@ static void test_told_once(void **)
 	assert_false(vm_tells_lost(&parts.vm, 0x9000));
 }
 
-/* Whose threads of a core are, by APIC ID, where CPUID's leaf 0xB says that the lowest bit tells them apart. */
+/*
+ * Whose threads of a core are, by APIC ID, where CPUID's leaf 0xB says that the lowest bit tells
+ * them apart.
+ */
 static void leaf_b(u32 leaf, u32, struct cpuid_regs *r)
 {
 	*r = (struct cpuid_regs){ .eax = leaf ? 1 : 0xb, .ebx = 2, .ecx = 1 << 8 };

@@ -102,7 +102,10 @@ static void test_full(void **)
 	assert_int_equal(vmx_controls.cr0_fixed0, 0x80000021);
 }
 
-/* An instruction that CPUID does not show, or that has no control, the guest does not get; the others it does. */
+/*
+ * An instruction that CPUID does not show, or that has no control, the guest does not get; the
+ * others it does.
+ */
 static void test_optional_instructions(void **)
 {
 	static const struct {
@@ -160,7 +163,10 @@ static void test_optional_translation(void **)
 	assert_string_equal(lacking, "2 MiB EPT pages;");
 }
 
-/* What may not be off, may not be on; what the CPU insists on is on. Without the TRUE MSRs the old ones count. */
+/*
+ * What may not be off, may not be on; what the CPU insists on is on. Without the TRUE MSRs the old
+ * ones count.
+ */
 static void test_negotiation(void **)
 {
 	*fake_msr(0x48e) |= 0x0401e172;

@@ -317,7 +317,10 @@ static void test_machine_check(void **)
 	leave(0, 0);
 	assert_int_equal(out.reason, VMEXIT_NMI);
 	assert_int_equal(machine_checks, 1);
-	/* While it was entered: what the exit before has cut is no news, and what was to be injected is so by the next entry. */
+	/*
+	 * While it was entered: what the exit before has cut is no news, and what was to be
+	 * injected is so by the next entry.
+	 */
 	vmcs[CUT] = 1u << 31 | 0x40;
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x50 };
 	leave(1u << 31 | 41, 0);
@@ -350,7 +353,10 @@ static void test_registers_both_ways(void **)
 	assert_int_equal(vmcs[BLOCKING], 8);
 }
 
-/* Exits that were dealt with on the short way: registers as they are now, and nothing more to be done. */
+/*
+ * Exits that were dealt with on the short way: registers as they are now, and nothing more to be
+ * done.
+ */
 static void test_dealt_with(void **)
 {
 	entry = VMX_ENTRY_DONE;
@@ -426,7 +432,9 @@ static void test_windows(void **)
 	assert_int_equal(vmcs[CONTROLS], 1u << 31 | 1 << 23);
 }
 
-/* Whatever is done at exits or entries is done by the other switch, and nothing else brings that. */
+/*
+ * Whatever is done at exits or entries is done by the other switch, and nothing else brings that.
+ */
 static void test_clean(void **)
 {
 	for (unsigned bit = 0; bit < 32; bit++) {

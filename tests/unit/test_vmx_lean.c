@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
 /*
- * The short way of a VT-x guest's exits, with a VMCS in memory: what it does, and that it leaves all as it was where the
- * long way has more to do. The file is included.
+ * The short way of a VT-x guest's exits, with a VMCS in memory: what it does, and that it leaves
+ * all as it was where the long way has more to do. The file is included.
  *
- * That both ways do the same is the tiny guests' to show, whose every 251st exit is timed and takes the long one.
+ * That both ways do the same is the tiny guests' to show, whose every 251st exit is timed and takes
+ * the long one.
  */
 #include "tests/unit/fake_vmcs.h"
 
@@ -212,7 +213,10 @@ static void test_hypercall(void **state)
 	}
 }
 
-/* Exit 48: the access that the qualification tells of (table 28-7); RF, which the exit has set, goes (28.3.3). */
+/*
+ * Exit 48: the access that the qualification tells of (table 28-7); RF, which the exit has set,
+ * goes (28.3.3).
+ */
 static void test_mmio(void **state)
 {
 	/* clang-format off */

@@ -144,7 +144,10 @@ static void test_load(void **)
 	assert_int_equal(vmcs[0x2002], (uintptr_t)x->io_bitmap + 0x1000);
 	assert_int_equal(vmcs[0x2004], (uintptr_t)x->msr_bitmap);
 	assert_int_equal(vmcs[0x2800], ~0ull);
-	/* The guest has MP, EM, TS, ET, PE, WP, AM and PG of CR0 to itself, and of CR4 what it may have but MCE. */
+	/*
+	 * The guest has MP, EM, TS, ET, PE, WP, AM and PG of CR0 to itself, and of CR4 what it may
+	 * have but MCE.
+	 */
 	assert_int_equal(vmcs[0x6000], ~0x8005001full);
 	assert_int_equal(vmcs[0x6002], ~0x7bfull);
 	/* The host's state: where an exit leads to. */
@@ -187,7 +190,10 @@ static void test_direct(void **)
 	assert_int_equal(vmcs[0x4002], vmx_controls.proc);
 }
 
-/* A bit for each port; for MSRs reads of the low and of the high ones, then writes (25.6.4, 25.6.9). */
+/*
+ * A bit for each port; for MSRs reads of the low and of the high ones, then writes (25.6.4,
+ * 25.6.9).
+ */
 static void test_permissions(void **)
 {
 	const u8 *io = vmx_vcpu(&vcpu)->io_bitmap, *msr = vmx_vcpu(&vcpu)->msr_bitmap;
@@ -207,7 +213,10 @@ static void test_permissions(void **)
 		    msr[0xc22] == 0xff);
 }
 
-/* Loaded at entries and, as 0, at exits, from now on: also when the guest changes its mode. RDPMC does not exit. */
+/*
+ * Loaded at entries and, as 0, at exits, from now on: also when the guest changes its mode. RDPMC
+ * does not exit.
+ */
 static void test_counters(void **)
 {
 	vmx_controls.proc |= 1u << 11;
@@ -223,7 +232,10 @@ static void test_counters(void **)
 	assert_int_equal(vmcs[0x4012], 0x204 | BIT(13));
 	vmx_set(&vcpu, HVM_EFER, 0x901);
 	assert_int_equal(vmcs[0x4012], 4 | BIT(13));
-	/* The guest has switched to IA-32e mode by itself (CR0.PG does not exit): an exit stores that as bit 9 (28.2, A.6). */
+	/*
+	 * The guest has switched to IA-32e mode by itself (CR0.PG does not exit): an exit stores
+	 * that as bit 9 (28.2, A.6).
+	 */
 	vmcs[0x4012] |= BIT(9);
 	vmx_set_counters(&vcpu, 1);
 	assert_int_equal(vmcs[0x4012], 0x204 | BIT(13));
@@ -290,7 +302,10 @@ static void test_shadowed(void **)
 	assert_int_equal(vmx_get(&vcpu, HVM_CR4), 0x80);
 }
 
-/* PAE paging: the directory pointers as they were checked (27.3.1.6); no write of a register reads others from memory. */
+/*
+ * PAE paging: the directory pointers as they were checked (27.3.1.6); no write of a register reads
+ * others from memory.
+ */
 static void test_directory_pointers(void **)
 {
 	vmx_vcpu_load(&vcpu);
@@ -331,7 +346,10 @@ static void test_segments(void **)
 	assert_true(vmcs[0x4812] == 0xfff && vmcs[0x6818] == 0xfffffe0000000000ull);
 }
 
-/* Interruptibility, activity state, pending debug exceptions and IA32_DEBUGCTL are none of the registers. */
+/*
+ * Interruptibility, activity state, pending debug exceptions and IA32_DEBUGCTL are none of the
+ * registers.
+ */
 static void test_power_on(void **)
 {
 	static const unsigned other[] = { 0x4824, 0x4826, 0x6822, 0x2802 };

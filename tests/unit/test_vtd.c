@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/stage2.c */
 /*
- * VT-d against a unit made of this file: registers that answer as 11.4 of its manual says, one command at a time; a walker that
- * keeps what it has read until it is told to drop it, entries that are not present included (caching mode), of memory and of
- * interrupts; and memory of which a unit that is not coherent sees nothing but the lines that were flushed.
+ * VT-d against a unit made of this file: registers that answer as 11.4 of its manual says, one
+ * command at a time; a walker that keeps what it has read until it is told to drop it, entries that
+ * are not present included (caching mode), of memory and of interrupts; and memory of which a unit
+ * that is not coherent sees nothing but the lines that were flushed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -194,7 +195,10 @@ static u64 hw_access(u16 bdf, u64 at)
 
 		if (!(e & 3))
 			return hw.iotlb[t].to = BLOCKED;
-		/* Bit 11 is SNP in a leaf where the unit has that, ignored in other entries, else reserved (9.8). */
+		/*
+		 * Bit 11 is SNP in a leaf where the unit has that, ignored in other entries, else
+		 * reserved (9.8).
+		 */
 		assert_int_equal(e & 0x77c, 0);
 		assert_int_equal(e >> 11 & 1, hw.ecap & VTD_ECAP_SC && (e & 0x80 || shift == 12));
 		if (e & 0x80 || shift == 12)
@@ -211,7 +215,9 @@ struct sent {
 	unsigned reason; /* why it is blocked */
 };
 
-/* What a write to the addresses of interrupts leads to (5.1.4). Every entry that is read is kept. */
+/*
+ * What a write to the addresses of interrupts leads to (5.1.4). Every entry that is read is kept.
+ */
 static struct sent hw_interrupt(u16 source, u32 address, u32 data)
 {
 	unsigned n = (address >> 5 & 0x7fff) | (address & 4) << 13, c = 0;
@@ -241,7 +247,10 @@ static struct sent hw_interrupt(u16 source, u32 address, u32 data)
 	e = hw.irtes[c].entry;
 	if (!(e[0] & 1))
 		return (struct sent){ .reason = 0x22 };
-	/* Reserved bits; a physical destination, no posting; the whole requester ID is compared (9.10). */
+	/*
+	 * Reserved bits; a physical destination, no posting; the whole requester ID is compared
+	 * (9.10).
+	 */
 	if (e[0] & 0xff00f00e || (!wide && e[0] & 0xffff00ff00000000) || e[1] >> 20)
 		return (struct sent){ .reason = 0x24 };
 	if (e[1] >> 16 != 4 || (u16)e[1] != source)
@@ -510,7 +519,10 @@ static void build(struct stage2 *s)
 	assert_int_equal(stage2_map(s, GIB(2), GIB(9), KIB(4), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
 }
 
-/* A function is given memory and loses it again; others have none. What was looked at before is not believed any more. */
+/*
+ * A function is given memory and loses it again; others have none. What was looked at before is not
+ * believed any more.
+ */
 static void test_set(void **)
 {
 	struct stage2 s;
@@ -535,7 +547,10 @@ static void test_set(void **)
 	assert_int_equal(vtd_ops.set(&unit, 0x0149, 7, stage2_root(&s)), 0);
 }
 
-/* Leaves of all sizes, and what is split, have the bit that a device cannot pass by the caches with. */
+/*
+ * Leaves of all sizes, and what is split, have the bit that a device cannot pass by the caches
+ * with.
+ */
 static void test_snoops(void **)
 {
 	struct stage2 s;
@@ -653,7 +668,10 @@ static void test_faults(void **)
 	assert_false(vtd_ops.fault(&unit, &f));
 	hw.fsts = 0;
 	expect("");
-	/* The last one that is told is the last that is noted (FPD), with the function's memory as it was. */
+	/*
+	 * The last one that is told is the last that is noted (FPD), with the function's memory as
+	 * it was.
+	 */
 	for (unsigned n = 2; n <= IOMMU_REPORTS; n++) {
 		record(0, 0x0148, 0, true);
 		assert_true(vtd_ops.fault(&unit, &f));
@@ -742,7 +760,10 @@ static void start_remapping(unsigned count, bool wide)
 	hw.log[0] = 0;
 }
 
-/* Nothing passes but by an entry, and for whom it is; entries that were looked at are not believed any more when they change. */
+/*
+ * Nothing passes but by an entry, and for whom it is; entries that were looked at are not believed
+ * any more when they change.
+ */
 static void test_interrupts(void **)
 {
 	struct interrupt i = to(0x12345678, 0x41);
@@ -802,7 +823,10 @@ static void test_several(void **)
 	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(8, true), 0x10000).reason, 0x20);
 }
 
-/* I/O APICs, and APIC IDs of 8 bits: what is left of the entry is the machine's own, state included. */
+/*
+ * I/O APICs, and APIC IDs of 8 bits: what is left of the entry is the machine's own, state
+ * included.
+ */
 static void test_inputs(void **)
 {
 	struct interrupt i = { .apic_id = 0xfe, .source = 0xf0f8, .vector = 0x33, .level = true };

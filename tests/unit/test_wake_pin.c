@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/wake_pin.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c vmm/devices.c tests/unit/fake_vm.c */
 /*
- * The pin that wakes a guest: registers by the Atom E3800's data sheet (329670, volume 3, GPIO NCORE), the test plays Linux'
- * pinctrl-baytrail. The pin is number 0, whose pad is the twentieth.
+ * The pin that wakes a guest: registers by the Atom E3800's data sheet (329670, volume 3, GPIO
+ * NCORE), the test plays Linux' pinctrl-baytrail. The pin is number 0, whose pad is the twentieth.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -74,7 +74,10 @@ static void press(void)
 	assert_int_equal(vm_press(vm, VM_BUTTON_POWER), 0);
 }
 
-/* Nothing comes that is not wanted: not before the pin is armed, not by another's pad, not behind its mask. */
+/*
+ * Nothing comes that is not wanted: not before the pin is armed, not by another's pad, not behind
+ * its mask.
+ */
 static void test_pulse(void **)
 {
 	guest_store(vm, INT_STAT, 4, ~0u);

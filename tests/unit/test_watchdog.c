@@ -19,7 +19,10 @@
 
 extern const struct vdev *const __start_vdevs[];
 
-/* Microsoft, "Hardware Watchdog Timers Design Specification"; Linux reads it in drivers/acpi/acpi_watchdog.c. */
+/*
+ * Microsoft, "Hardware Watchdog Timers Design Specification"; Linux reads it in
+ * drivers/acpi/acpi_watchdog.c.
+ */
 static struct {
 	u32 header_length;
 	u16 segment;
@@ -50,7 +53,10 @@ static struct {
 static struct vm *vm;
 static struct vcpu second;
 
-/* Does an action on a vCPU: what it reads, or whether that is the value that the entry names; a write gives 0. */
+/*
+ * Does an action on a vCPU: what it reads, or whether that is the value that the entry names; a
+ * write gives 0.
+ */
 static u32 act(struct vcpu *vcpu, u8 action, u32 parameter)
 {
 	const struct entry *e = wdat.entry;
@@ -157,7 +163,10 @@ static void test_bites(void **)
 	assert_non_null(strstr(fake_host.log, "vm0: its watchdog was not fed for 5.0 s\n"));
 }
 
-/* The guest that is started again learns why, until it has taken note of it. Its watchdog does not run. */
+/*
+ * The guest that is started again learns why, until it has taken note of it. Its watchdog does not
+ * run.
+ */
 static void test_next_start(void **)
 {
 	test_bites(NULL);
@@ -261,7 +270,10 @@ static void test_odd_accesses(void **)
 	assert_int_equal(guest_in(vm, 0x614, 2), 65535);
 }
 
-/* Whose CPUs' timers are the guest's has one where the node has an alarm, else none, and nothing that pauses or ends it minds. */
+/*
+ * Whose CPUs' timers are the guest's has one where the node has an alarm, else none, and nothing
+ * that pauses or ends it minds.
+ */
 static void test_direct(void **)
 {
 	const struct vdev *d = __start_vdevs[0];

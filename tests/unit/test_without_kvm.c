@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/lapic.sources @tests/unit/fake_vm.sources */
 /*
- * A compressed Linux that shows, when it starts, that it is no guest of KVM's: it measures by a PIT's counter 2 (8254 data sheet,
- * control word 0xb0), or leaves x2APIC mode (SDM vol. 3, figure 11-27). The test plays that guest.
+ * A compressed Linux that shows, when it starts, that it is no guest of KVM's: it measures by a
+ * PIT's counter 2 (8254 data sheet, control word 0xb0), or leaves x2APIC mode (SDM vol. 3, figure
+ * 11-27). The test plays that guest.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -101,7 +102,10 @@ static void test_not_that(void **)
 	assert_int_equal(vm->end, VM_END_ANEW);
 }
 
-/* Linux from 5.8 on looks once for its CPU's rate; an older one, which does not know the word, again. */
+/*
+ * Linux from 5.8 on looks once for its CPU's rate; an older one, which does not know the word,
+ * again.
+ */
 static void test_told(void **)
 {
 	vm->told_rate = true;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* How a CPU sleeps: in which state, on which word, and what it does awake. kernel/work.c is included. */
+/*
+ * How a CPU sleeps: in which state, on which word, and what it does awake. kernel/work.c is
+ * included.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* A CPU has a work item and one behind that; what happens when one ends just as another comes. The file is included. */
+/*
+ * A CPU has a work item and one behind that; what happens when one ends just as another comes. The
+ * file is included.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,7 +123,10 @@ static void test_behind(void **)
 	assert_int_equal(host_cpu_assign_behind(1, &first), -ENODEV);
 }
 
-/* The item ends between the look at it and what is put behind: the CPU is woken, and finds that without having an item. */
+/*
+ * The item ends between the look at it and what is put behind: the CPU is woken, and finds that
+ * without having an item.
+ */
 static void test_ends_meanwhile(void **)
 {
 	cpus[1].work = &first;
@@ -163,7 +169,10 @@ static void leave(struct host_work *)
 	longjmp(out, 1);
 }
 
-/* A CPU without an item does what idle ones do, step by step; as soon as it has one it passes that on. */
+/*
+ * A CPU without an item does what idle ones do, step by step; as soon as it has one it passes that
+ * on.
+ */
 static void test_idle(void **)
 {
 	looped.run = leave;

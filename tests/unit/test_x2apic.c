@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* Whether x2APIC mode is taken: by the firmware's wish in the DMAR, the command line, and what is forced. The file is included. */
+/*
+ * Whether x2APIC mode is taken: by the firmware's wish in the DMAR, the command line, and what is
+ * forced. The file is included.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +64,9 @@ static void with(u8 word, bool table, u8 flags)
 
 static void test_wish(void **)
 {
-	/* No table; one that remaps interrupts or not; one that opts out; by the operator's word. */
+	/*
+	 * No table; one that remaps interrupts or not; one that opts out; by the operator's word.
+	 */
 	with(CMDLINE_X2APIC_AUTO, false, 2);
 	starts(true, false, NULL);
 	with(CMDLINE_X2APIC_AUTO, true, 5);

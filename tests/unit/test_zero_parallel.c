@@ -174,7 +174,10 @@ static void test_wanted(void **)
 {
 	wanted_after = 100;
 	zero(4);
-	/* Those of node 1, each at its first look after the hundredth: the VM's own have done node 0 before. */
+	/*
+	 * Those of node 1, each at its first look after the hundredth: the VM's own have done node
+	 * 0 before.
+	 */
 	assert_int_equal(wanted_calls, 100 + ALL / 2);
 	wanted_after = 0;
 }
@@ -200,7 +203,10 @@ static void test_none_left_to_borrow(void **)
 	memset(looping, true, sizeof(looping));
 }
 
-/* Neither written nor read: at the begin and the end of a step, and between. Nor twice, where it is met by that. */
+/*
+ * Neither written nor read: at the begin and the end of a step, and between. Nor twice, where it is
+ * met by that.
+ */
 static void test_lost(void **)
 {
 	static const u64 lost[] = { GIB(1), GIB(1) + STEP - PAGE_SIZE, GIB(2) + 5 * PAGE_SIZE,

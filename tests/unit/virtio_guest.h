@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A guest with virtio functions: the root of its configuration space, which is not linked, and a driver for one device, by the
- * registers of virtio 1.2, 4.1.4. Queue n has its areas at RING(n); they are in the guest's RAM, which begins at 0.
+ * A guest with virtio functions: the root of its configuration space, which is not linked, and a
+ * driver for one device, by the registers of virtio 1.2, 4.1.4. Queue n has its areas at RING(n);
+ * they are in the guest's RAM, which begins at 0.
  */
 #ifndef TESTS_VIRTIO_GUEST_H
 #define TESTS_VIRTIO_GUEST_H

@@ -50,7 +50,10 @@ static const char *take(const char *p, struct field *f)
 
 #define SHOWN 32
 
-/* What stands in the table: the local time of a moment, and something where there is nothing, for who counts columns. */
+/*
+ * What stands in the table: the local time of a moment, and something where there is nothing, for
+ * who counts columns.
+ */
 static void make_shown(struct field *f, char text[SHOWN])
 {
 	time_t when = (time_t)strtoul(f->value, NULL, 10);

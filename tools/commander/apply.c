@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* apply: by the program margay-apply of the package of that name: folders, JSON and plans are no matter for a static program. */
+/*
+ * apply: by the program margay-apply of the package of that name: folders, JSON and plans are no
+ * matter for a static program.
+ */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

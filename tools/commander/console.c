@@ -15,7 +15,10 @@
 #define DETACH 0x1d /* Ctrl-] */
 #define LAST_PIECES 8 /* of 32 KiB: more than is kept */
 
-/* Some of what it has written since *at: so many bytes. plain: what is text of them; NULL: as they are. */
+/*
+ * Some of what it has written since *at: so many bytes. plain: what is text of them; NULL: as they
+ * are.
+ */
 static size_t put_output(const char *name, unsigned long *at, struct plain *plain)
 {
 	char text[100], next[24], *answer, *output;

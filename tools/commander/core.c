@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A VM's memory and registers as a file: it is paused meanwhile, if that may be, and goes on whatever becomes of the file. */
+/*
+ * A VM's memory and registers as a file: it is paused meanwhile, if that may be, and goes on
+ * whatever becomes of the file.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * margay_dump(): a VM's memory as an ELF core, a segment for each piece by its guest-physical addresses, with the registers of each
- * vCPU (NT_PRSTATUS) and the note by which Linux tells debuggers of itself (VMCOREINFO; its kernel's crash_core.c), which is looked
- * for in the memory. Notes stand before all segments: `crash` looks for them there only.
+ * margay_dump(): a VM's memory as an ELF core, a segment for each piece by its guest-physical
+ * addresses, with the registers of each vCPU (NT_PRSTATUS) and the note by which Linux tells
+ * debuggers of itself (VMCOREINFO; its kernel's crash_core.c), which is looked for in the memory.
+ * Notes stand before all segments: `crash` looks for them there only.
  */
 #define _GNU_SOURCE /* memmem() */
 #include <elf.h>
@@ -87,7 +88,7 @@ static int put(struct dump *d, const void *data, size_t n, off_t at)
 	return 0;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ----------------------------------------------------------------------------- */
 
 static int read_map(struct dump *d)
 {
@@ -157,7 +158,7 @@ static int copy_piece(struct dump *d, unsigned i, int (*stops)(void))
 	return 0;
 }
 
-/* ---- the file's head --------------------------------------------------------------------------- */
+/* ---- the file's head -------------------------------------------------------------------- */
 
 static int read_status(struct dump *d, unsigned vcpu, struct status_note *note)
 {

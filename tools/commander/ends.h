@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How VMs end, in the words of the node, and as the status of a program that has waited for that (docs/commander.md). */
+/*
+ * How VMs end, in the words of the node, and as the status of a program that has waited for that
+ * (docs/commander.md).
+ */
 #ifndef MARGAY_ENDS_H
 #define MARGAY_ENDS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Images to the node (libmargay.h): read twice, for what it has already is not sent, unless their hash is known; then the node
- * alone hashes them.
+ * Images to the node (libmargay.h): read twice, for what it has already is not sent, unless their
+ * hash is known; then the node alone hashes them.
  */
 #include <errno.h>
 #include <stdio.h>

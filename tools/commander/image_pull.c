@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * image pull: by the program margay-image-pull of Debian's package margay-image-node. Signatures, JSON and HTTP are for libraries
- * that others look after; this program stays static, and runs where there is no Python.
+ * image pull: by the program margay-image-pull of Debian's package margay-image-node. Signatures,
+ * JSON and HTTP are for libraries that others look after; this program stays static, and runs where
+ * there is no Python.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See json.h. What is no UTF-8, in a VM file or a name, becomes U+FFFD, a byte each: JSON has to be text. */
+/*
+ * See json.h. What is no UTF-8, in a VM file or a name, becomes U+FFFD, a byte each: JSON has to be
+ * text.
+ */
 #include "json.h"
 
 #include <ctype.h>

@@ -139,7 +139,9 @@ int margay_value(const char *text, const char *key, char *value, size_t size)
 	return 0;
 }
 
-/* Takes the last line of an answer that did not fit off: the line to ask on from, 0: it is whole. */
+/*
+ * Takes the last line of an answer that did not fit off: the line to ask on from, 0: it is whole.
+ */
 static unsigned long take_cut(char *answer)
 {
 	static const char cut[] = "truncated=yes\tfrom=";

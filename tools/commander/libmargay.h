@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * libmargay: commands the node from the VM whose file says control = yes. One object has one request at a time, and a port from
- * that to its answer: any number of them may be open at once. docs/commander.md has the protocol, and what the answers' lines say.
+ * libmargay: commands the node from the VM whose file says control = yes. One object has one
+ * request at a time, and a port from that to its answer: any number of them may be open at once.
+ * docs/commander.md has the protocol, and what the answers' lines say.
  */
 #ifndef LIBMARGAY_H
 #define LIBMARGAY_H
@@ -13,29 +14,37 @@
 struct margay;
 
 /*
- * Its ports are that of the environment's MARGAY_PORT, a path, or those whose name in /sys/class/virtio-ports begins with
- * "margay.". NULL: there is none, and why in error[size].
+ * Its ports are that of the environment's MARGAY_PORT, a path, or those whose name in
+ * /sys/class/virtio-ports begins with "margay.". NULL: there is none, and why in error[size].
  */
 struct margay *margay_open(char *error, size_t size);
 void margay_close(struct margay *m);
-/* Keeps a port, for which others wait, or gives it back. 0; -1: none is free, errno EBUSY. What has begun there ends with it. */
+/*
+ * Keeps a port, for which others wait, or gives it back. 0; -1: none is free, errno EBUSY. What has
+ * begun there ends with it.
+ */
 int margay_hold(struct margay *m, int hold);
 
 /*
- * Sends a request with n bytes of text or data, at most MARGAY_DATA_MAX, and waits for its answer: 0, or the error number of the
- * node's, or -1 when the channel broke (errno). *answer: what it says, or why not, terminated, until the next call.
+ * Sends a request with n bytes of text or data, at most MARGAY_DATA_MAX, and waits for its answer:
+ * 0, or the error number of the node's, or -1 when the channel broke (errno). *answer: what it
+ * says, or why not, terminated, until the next call.
  */
 #define MARGAY_DATA_MAX (COMMANDER_MAX - sizeof(struct commander_message))
 int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n,
 		char **answer, size_t *size);
 
 /*
- * All lines that answer a request, in as many requests as it takes: 0 and *lines, for free(), or the error number and *lines, why,
- * for free(); or -1, and no *lines. What begins or ends meanwhile may be there in part.
+ * All lines that answer a request, in as many requests as it takes: 0 and *lines, for free(), or
+ * the error number and *lines, why, for free(); or -1, and no *lines. What begins or ends meanwhile
+ * may be there in part.
  */
 int margay_lines(struct margay *m, enum commander_request what, const char *text, char **lines);
 
-/* Sends what is in a file as an image of that name; what the node has already is not sent. As margay_call(). */
+/*
+ * Sends what is in a file as an image of that name; what the node has already is not sent. As
+ * margay_call().
+ */
 int margay_put_image(struct margay *m, const char *name, int fd, char **answer);
 
 /* The same with more to say of it. */
@@ -53,18 +62,22 @@ struct margay_image {
 	int sent; /* 0: the node had its content */
 };
 /*
- * fd: a file, or a pipe, of which a copy is made in the directory for temporary files. errno ENODATA: it has not the size that was
- * given.
+ * fd: a file, or a pipe, of which a copy is made in the directory for temporary files. errno
+ * ENODATA: it has not the size that was given.
  */
 int margay_send_image(struct margay *m, struct margay_image *image, int fd, char **answer);
 
 /*
- * Writes the memory and registers of a VM that runs or is paused into an empty file that can be read, too, as an ELF core; pages of
- * zeros are holes. stops(), if given, is asked before each piece whether it shall stop: -1 then, errno EINTR. As margay_call().
+ * Writes the memory and registers of a VM that runs or is paused into an empty file that can be
+ * read, too, as an ELF core; pages of zeros are holes. stops(), if given, is asked before each
+ * piece whether it shall stop: -1 then, errno EINTR. As margay_call().
  */
 int margay_dump(struct margay *m, const char *vm, int fd, int (*stops)(void), char **answer);
 
-/* The value of `key` in the line `text` points into, as far as its end, into value[]; false: it is not there. */
+/*
+ * The value of `key` in the line `text` points into, as far as its end, into value[]; false: it is
+ * not there.
+ */
 int margay_value(const char *text, const char *key, char *value, size_t size);
 
 #endif

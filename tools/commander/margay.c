@@ -177,7 +177,7 @@ static const struct command {
 	const char *help;
 	enum commander_request what;    /* 0: run() */
 	void (*run)(const struct words *w);
-	int shows;		      /* lines of values */
+	int shows;        /* lines of values */
 	/* words beside options */
 	unsigned needs;
 	unsigned takes;
@@ -235,7 +235,7 @@ static void usage(FILE *to)
 		fprintf(to, "  %-12s%-23s  %s\n", c->name, c->args, c->help);
 }
 
-/* ---- the command line -------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------- */
 
 /* Takes the command's one or two words off. */
 static const struct command *find(int *argc, char ***argv)

@@ -13,7 +13,10 @@ enum { OK, REFUSED, USAGE, BROKEN };
 struct words {
 	char *arg[3]; /* NULL past the last */
 	unsigned n;
-	/* --timeout SECONDS, --output FILE, --sha256 HEX, --size BYTES, --prefix PREFIX; NULL: not there */
+	/*
+	 * --timeout SECONDS, --output FILE, --sha256 HEX, --size BYTES, --prefix PREFIX; NULL: not
+	 * there
+	 */
 	const char *timeout;
 	const char *output;
 	const char *sha256;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * See metrics.h. The node's lines, of name=value that tabs part, become samples by the table below. All that is asked is asked
- * first: a metric's samples stand together, whatever answers they come from.
+ * See metrics.h. The node's lines, of name=value that tabs part, become samples by the table below.
+ * All that is asked is asked first: a metric's samples stand together, whatever answers they come
+ * from.
  */
 #include "metrics.h"
 
@@ -247,7 +248,7 @@ int metrics_write(struct margay *m, FILE *to)
 	return err ? err : fflush(to) || ferror(to) ? -1 : 0;
 }
 
-/* ---- a file ----------------------------------------------------------------------------------- */
+/* ---- a file ----------------------------------------------------------------------------- */
 
 static int write_and_close(int fd, const char *text, size_t n)
 {

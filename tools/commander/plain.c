@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a guest may do to the terminal of whoever reads its console: print. Bytes come in pieces of any size. */
+/*
+ * What a guest may do to the terminal of whoever reads its console: print. Bytes come in pieces of
+ * any size.
+ */
 #include "plain.h"
 
 #define BELL 7
@@ -11,9 +14,9 @@ static int within(unsigned char byte, unsigned char first, unsigned char last)
 }
 
 /*
- * What so many bytes are the beginning of: 1: a character of more than one (Unicode, table 3-7), whole; 0: one that goes on;
- * -1: none, one of the controls U+0080-U+009F, or one that turns the text behind it round, U+202A-U+202E and U+2066-U+2069
- * (annex 9).
+ * What so many bytes are the beginning of: 1: a character of more than one (Unicode, table 3-7),
+ * whole; 0: one that goes on; -1: none, one of the controls U+0080-U+009F, or one that turns the
+ * text behind it round, U+202A-U+202E and U+2066-U+2069 (annex 9).
  */
 static int utf8(const unsigned char *s, unsigned n)
 {
@@ -36,7 +39,10 @@ static int utf8(const unsigned char *s, unsigned n)
 
 static void byte_in_text(struct plain *p, unsigned char byte, FILE *to);
 
-/* One more of a character; where it is none, its first byte is shown as none, and the others are looked at again. */
+/*
+ * One more of a character; where it is none, its first byte is shown as none, and the others are
+ * looked at again.
+ */
 static void byte_of_character(struct plain *p, unsigned char byte, FILE *to)
 {
 	unsigned char again[sizeof(p->character)];
@@ -59,7 +65,10 @@ static void byte_of_character(struct plain *p, unsigned char byte, FILE *to)
 		byte_in_text(p, again[i], to);
 }
 
-/* Beside text what a line editor needs: its cursor goes back by CR and BS. A bell is neither text nor rung. */
+/*
+ * Beside text what a line editor needs: its cursor goes back by CR and BS. A bell is neither text
+ * nor rung.
+ */
 static void byte_in_text(struct plain *p, unsigned char byte, FILE *to)
 {
 	if (p->n || byte >= 0x80)
@@ -73,7 +82,10 @@ static void byte_in_text(struct plain *p, unsigned char byte, FILE *to)
 		putc('?', to);
 }
 
-/* Sequences: ECMA-48 5.3-5.6, ECMA-35 13.2. A string ends at a line's end, too: none is hidden by one that nobody ends. */
+/*
+ * Sequences: ECMA-48 5.3-5.6, ECMA-35 13.2. A string ends at a line's end, too: none is hidden by
+ * one that nobody ends.
+ */
 static void byte_in(struct plain *p, unsigned char byte, FILE *to)
 {
 	enum plain_state was = p->state;
@@ -100,7 +112,9 @@ static void byte_in(struct plain *p, unsigned char byte, FILE *to)
 		else if (byte == ']' || byte == 'P' || byte == 'X' || byte == '^' || byte == '_')
 			p->state = PLAIN_STRING;
 	}
-	/* The final byte, and the backslash that ends a string, belong to it; a control does not. */
+	/*
+	 * The final byte, and the backslash that ends a string, belong to it; a control does not.
+	 */
 	if (p->state == PLAIN_TEXT && !within(byte, 0x30, 0x7e))
 		byte_in_text(p, byte, to);
 }

@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Of what the next byte is a part: CONTROL: of a control sequence; STRING: of a string, which ESC may end; then behind ESC. */
+/*
+ * Of what the next byte is a part: CONTROL: of a control sequence; STRING: of a string, which ESC
+ * may end; then behind ESC.
+ */
 enum plain_state {
 	PLAIN_TEXT,
 	PLAIN_CONTROL,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See port.h. Linux opens a port for one program only; where MARGAY_PORT names something else a lock says the same. */
+/*
+ * See port.h. Linux opens a port for one program only; where MARGAY_PORT names something else a
+ * lock says the same.
+ */
 #include "port.h"
 
 #include <dirent.h>

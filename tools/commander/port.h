@@ -7,7 +7,9 @@
 
 /* Are there any that may be opened? 0: no, and why in error[size]. */
 int port_there(char *error, size_t size);
-/* One that is free, for close(): waits for it a while. -1, errno: EBUSY: all of them stay in use. */
+/*
+ * One that is free, for close(): waits for it a while. -1, errno: EBUSY: all of them stay in use.
+ */
 int port_open(void);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See shapes.h. An answer has a line for each thing, and the first name of a line says which it is. */
+/*
+ * See shapes.h. An answer has a line for each thing, and the first name of a line says which it is.
+ */
 #include "shapes.h"
 
 #include <stdio.h>

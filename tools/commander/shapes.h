@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One shape for each answer, as margay.schema.json has it: each thing is an object with the same names, whatever it has. */
+/*
+ * One shape for each answer, as margay.schema.json has it: each thing is an object with the same
+ * names, whatever it has.
+ */
 #ifndef MARGAY_SHAPES_H
 #define MARGAY_SHAPES_H
 

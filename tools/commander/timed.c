@@ -34,7 +34,7 @@ static void put_vm(char *lines)
 	free(lines);
 }
 
-/* ---- wait, start ------------------------------------------------------------------------------ */
+/* ---- wait, start ------------------------------------------------------------------------ */
 
 static int goes_no_further(const char *lines, void *)
 {
@@ -62,7 +62,10 @@ struct start {
 	unsigned over; /* how often it has been seen over without one more */
 };
 
-/* Between the end of its last run and this start it may be seen as over, once: a second look finds it over if it stays so. */
+/*
+ * Between the end of its last run and this start it may be seen as over, once: a second look finds
+ * it over if it stays so.
+ */
 static int has_started(const char *lines, void *data)
 {
 	struct start *s = data;
@@ -114,7 +117,7 @@ void command_start(const struct words *w)
 		put_vm(lines);
 }
 
-/* ---- stop ------------------------------------------------------------------------------------- */
+/* ---- stop ------------------------------------------------------------------------------- */
 
 /* 0, or ENODEV: it does not run. All else ends the program. */
 static int call(enum commander_request what, const char *name)
@@ -137,8 +140,9 @@ static int is_over(const char *lines, void *)
 }
 
 /*
- * Presses its power button, and ends it as kill does if its guest has not ended by then; it is over when this returns. One that
- * boots hears of a later press only, one that does not even start yet is ended at once.
+ * Presses its power button, and ends it as kill does if its guest has not ended by then; it is over
+ * when this returns. One that boots hears of a later press only, one that does not even start yet
+ * is ended at once.
  */
 void command_stop(const struct words *w)
 {
@@ -173,7 +177,7 @@ void command_stop(const struct words *w)
 	printf(",\"killed\":%s}\n", killed ? "true" : "false");
 }
 
-/* ---- stats ------------------------------------------------------------------------------------ */
+/* ---- stats ------------------------------------------------------------------------------ */
 
 /* Prints again each period, until it is interrupted or the VM does not run any more. */
 static void follow(const char *name, double seconds)

@@ -54,7 +54,10 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* By who watches for all; without him by oneself, the longer it has taken the more seldom. Who watches; -1: nobody any more. */
+/*
+ * By who watches for all; without him by oneself, the longer it has taken the more seldom. Who
+ * watches; -1: nobody any more.
+ */
 static int wait_for_news(int watch, double passed, double seconds)
 {
 	struct pollfd news = { .fd = watch, .events = POLLIN };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * margay watch: asks the node for all who wait, one message for all of them, as long as somebody waits. systemd starts it by its
- * socket, and it ends when nobody has waited for a while; by hand it makes the socket itself, and stays.
+ * margay watch: asks the node for all who wait, one message for all of them, as long as somebody
+ * waits. systemd starts it by its socket, and it ends when nobody has waited for a while; by hand
+ * it makes the socket itself, and stays.
  */
 #include "watch.h"
 
@@ -68,7 +69,7 @@ int watch_connect(const char *vm)
 	return -1;
 }
 
-/* ---- those who wait ----------------------------------------------------------------------------- */
+/* ---- those who wait --------------------------------------------------------------------- */
 
 static void leave(unsigned i)
 {
@@ -150,7 +151,7 @@ static void look(void)
 	free(lines);
 }
 
-/* ---- the process ---------------------------------------------------------------------------------- */
+/* ---- the process ------------------------------------------------------------------------ */
 
 static int inherited(void)
 {

@@ -4,8 +4,9 @@
 #define MARGAY_WATCH_H
 
 /*
- * A Unix stream socket. Who waits writes the VM's name and a newline, and reads: a byte when it is looked at from now on, and one
- * whenever its state, its starts or its last end has changed since. That process may end at any time.
+ * A Unix stream socket. Who waits writes the VM's name and a newline, and reads: a byte when it is
+ * looked at from now on, and one whenever its state, its starts or its last end has changed since.
+ * That process may end at any time.
  */
 #define WATCH_SOCKET "/run/margay/watch.sock"
 #define WATCH_VARIABLE "MARGAY_WATCH" /* of the environment: another path; empty: none */

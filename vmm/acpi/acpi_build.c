@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The guest's ACPI tables: ACPI 6.4, 5.2. A hardware-reduced platform: no PM block, SCI, SMI or FACS. */
+/*
+ * The guest's ACPI tables: ACPI 6.4, 5.2. A hardware-reduced platform: no PM block, SCI, SMI or
+ * FACS.
+ */
 #include "vmm/acpi/acpi_build.h"
 
 #include <margay/acpi.h>

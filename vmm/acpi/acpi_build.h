@@ -99,22 +99,31 @@ struct vm_pci;
 void acpi_put_pci(struct aml *a, const struct acpi_guest *in);
 /* acpi_cst.c: the processors, for the DSDT, if each has C-states and they all fit. */
 void acpi_put_cstates(struct aml *a, const struct acpi_guest *in);
-/* acpi_devices.c: the nodes of the image's other devices, for the DSDT, and what WDAT has behind its header. */
+/*
+ * acpi_devices.c: the nodes of the image's other devices, for the DSDT, and what WDAT has behind
+ * its header.
+ */
 void acpi_put_devices(struct aml *a);
 void acpi_put_button(struct aml *a);
 void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);
 
 /*
- * guest_smbios.c, not pure, with CONFIG_SMBIOS: the VM's SMBIOS tables, behind `used` bytes of ACPI tables, and their entry point
- * in the last 64 KiB below 1 MiB. 0; -ENOSPC: they do not fit.
+ * guest_smbios.c, not pure, with CONFIG_SMBIOS: the VM's SMBIOS tables, behind `used` bytes of ACPI
+ * tables, and their entry point in the last 64 KiB below 1 MiB. 0; -ENOSPC: they do not fit.
  */
 int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
-/* guest_acpi_vfs.c, not pure, in images with SRIOV: of the VM's n-th function; windows behind those that there are. */
+/*
+ * guest_acpi_vfs.c, not pure, in images with SRIOV: of the VM's n-th function; windows behind those
+ * that there are.
+ */
 void guest_acpi_vfs(const struct vm_pci *, unsigned n, struct acpi_guest *,
 		    struct acpi_guest_window *, struct acpi_guest_root *);
 /* acpi_vfs.c: the functions that may go, and the event by which the guest looks for them. */
 void acpi_put_vfs(struct aml *a, const struct acpi_guest *in);
-/* uuid.c: the UUID of version 5 (RFC 9562, 5.5) of a name of at most 39 bytes, in that standard's order of bytes. */
+/*
+ * uuid.c: the UUID of version 5 (RFC 9562, 5.5) of a name of at most 39 bytes, in that standard's
+ * order of bytes.
+ */
 void uuid_of_name(const u8 space[16], const char *name, u8 out[16]);
 
 #endif

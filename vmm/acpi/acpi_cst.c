@@ -10,7 +10,10 @@
 
 #include "vmm/acpi/aml_build.h"
 
-/* Package () { ResourceTemplate () { Register (reg) }, type, latency, power } as iasl encodes it (20.2 and 6.4.3.7). */
+/*
+ * Package () { ResourceTemplate () { Register (reg) }, type, latency, power } as iasl encodes it
+ * (20.2 and 6.4.3.7).
+ */
 struct cst_entry {
 	u8 package_op;
 	u8 package_length;
@@ -35,7 +38,10 @@ static_assert(sizeof(struct cst_entry) == 36, "one byte of opcode, then what its
 
 /* A device without its C-states: at most. */
 #define DEVICE_BYTES 48
-/* All of them, of the VM's 256 KiB of tables: its MADT and SRAT have 40 bytes for each vCPU, and SMBIOS may have 64 KiB. */
+/*
+ * All of them, of the VM's 256 KiB of tables: its MADT and SRAT have 40 bytes for each vCPU, and
+ * SMBIOS may have 64 KiB.
+ */
 #define ROOM KIB(64)
 
 static void put_state(struct aml *a, const struct cstate *s)

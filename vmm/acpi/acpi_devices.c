@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the guest's ACPI tables say of devices beside the console: nodes of the DSDT as iasl encodes them, and the table WDAT. */
+/*
+ * What the guest's ACPI tables say of devices beside the console: nodes of the DSDT as iasl encodes
+ * them, and the table WDAT.
+ */
 #include "vmm/acpi/acpi_build.h"
 
 #include <margay/acpi.h>
@@ -43,7 +46,10 @@ void acpi_put_devices(struct aml *a)
 		acpi_put_button(a);
 }
 
-/* Actions and instructions of Microsoft's "Hardware Watchdog Timers Design Specification", 3.3 and 3.4. */
+/*
+ * Actions and instructions of Microsoft's "Hardware Watchdog Timers Design Specification", 3.3 and
+ * 3.4.
+ */
 enum {
 	RESET = 0x01,
 	GET_LEFT = 0x04,
@@ -80,7 +86,10 @@ static const struct {
 
 void acpi_put_wdat(struct aml *a, const struct acpi_guest *)
 {
-	/* Its length from here to the entries, no PCI function, the ticks, the most and the least count. */
+	/*
+	 * Its length from here to the entries, no PCI function, the ticks, the most and the least
+	 * count.
+	 */
 	static const u32 head[] = {
 		32,           0xffff00ff,       0xff, GUEST_WATCHDOG_TICK_MS, GUEST_WATCHDOG_MAX, 1,
 		WDAT_ENABLED, ARRAY_SIZE(step),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The part of the guest's DSDT about its PCI functions: root buses with their windows and interrupt routing, and the ECAM. */
+/*
+ * The part of the guest's DSDT about its PCI functions: root buses with their windows and interrupt
+ * routing, and the ECAM.
+ */
 #include <margay/pci_regs.h>
 
 #include "vmm/acpi/acpi_build.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the guest's DSDT says of functions that may go while it runs: virtual ones, whose physical one is another VM's. Each has a
- * node, so that the guest looks for it when it is told of a change at its root bus (ACPI 6.4, 5.6.6, bus check), which a generic
- * event device (5.6.9) does. One that reads as ones then is taken for pulled out.
+ * What the guest's DSDT says of functions that may go while it runs: virtual ones, whose physical
+ * one is another VM's. Each has a node, so that the guest looks for it when it is told of a change
+ * at its root bus (ACPI 6.4, 5.6.6, bus check), which a generic event device (5.6.9) does. One that
+ * reads as ones then is taken for pulled out.
  */
 #include <margay/pci.h>
 #include <margay/string.h>
@@ -18,7 +19,10 @@ static const u8 event[] = {
 	/* Name (_HID, "ACPI0013") Name (_UID, One) */
 	0x08, '_', 'H', 'I', 'D', 0x0d, 'A', 'C', 'P', 'I', '0', '0', '1', '3', 0x00, 0x08, '_',
 	'U', 'I', 'D', 0x01,
-	/* Name (_CRS, ResourceTemplate () { Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) { GUEST_VFS_GSI } }) */
+	/*
+	 * Name (_CRS, ResourceTemplate () { Interrupt (ResourceConsumer, Edge, ActiveHigh,
+	 * Exclusive) { GUEST_VFS_GSI } })
+	 */
 	0x08, '_', 'C', 'R', 'S', 0x11, 0x0e, 0x0a, 0x0b, 0x89, 0x06, 0x00, 0x03, 0x01,
 	GUEST_VFS_GSI, 0x00, 0x00, 0x00, 0x79, 0x00,
 };
@@ -43,7 +47,10 @@ static bool concerns(const struct acpi_guest *in, u8 bus)
 
 static void put_event(struct aml *a, const struct acpi_guest *in)
 {
-	/* The method's PkgLength, in two bytes (20.2.4), its name and flags; then a notification of 6 bytes for each root. */
+	/*
+	 * The method's PkgLength, in two bytes (20.2.4), its name and flags; then a notification of
+	 * 6 bytes for each root.
+	 */
 	unsigned size = 2 + 4 + 1;
 	char name[5];
 

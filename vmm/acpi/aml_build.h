@@ -47,7 +47,10 @@ void aml_end(struct aml *a);
 void aml_name_integer(struct aml *a, const char *name, u64 value);
 void aml_name_eisaid(struct aml *a, const char *name, const char *id);
 
-/* Name (name, Package () { Package () { v[0], ... }, ... }) of n packages, n <= 255; closed by aml_end(). */
+/*
+ * Name (name, Package () { Package () { v[0], ... }, ... }) of n packages, n <= 255; closed by
+ * aml_end().
+ */
 void aml_packages_begin(struct aml *a, const char *name, unsigned n);
 void aml_package(struct aml *a, const u64 *v, unsigned n);
 
@@ -58,9 +61,10 @@ void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg);
 void aml_crs_begin(struct aml *a, const char *name);
 void aml_crs_end(struct aml *a);
 /*
- * QWordMemory, QWordIO or WordBusNumber (ResourceProducer or -Consumer, MinFixed, MaxFixed, ...) with the range
- * [base, base + size). Memory is read-write and not cacheable. translation: what is to be added to an address of the range, as its
- * secondary side, the bus, has it, to get the CPU's (6.2.4: in _DMA base is where devices see what the guest has elsewhere).
+ * QWordMemory, QWordIO or WordBusNumber (ResourceProducer or -Consumer, MinFixed, MaxFixed, ...)
+ * with the range [base, base + size). Memory is read-write and not cacheable. translation: what is
+ * to be added to an address of the range, as its secondary side, the bus, has it, to get the CPU's
+ * (6.2.4: in _DMA base is where devices see what the guest has elsewhere).
  */
 enum aml_range { AML_RANGE_MEMORY, AML_RANGE_IO, AML_RANGE_BUS };
 void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size,

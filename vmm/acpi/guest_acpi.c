@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Collects what a VM's ACPI tables say. Host nodes become dense proximity domains, in their order. */
+/*
+ * Collects what a VM's ACPI tables say. Host nodes become dense proximity domains, in their order.
+ */
 #include "vmm/acpi/guest_acpi.h"
 
 #include <margay/errno.h>
@@ -34,7 +36,10 @@ struct collected {
 
 #define COLLECTED_PAGES (unsigned)(ALIGN_UP(sizeof(struct collected), PAGE_SIZE) / PAGE_SIZE)
 
-/* The host's nodes that the VM has memory or CPUs on, in their order; all as one where it sees no nodes. */
+/*
+ * The host's nodes that the VM has memory or CPUs on, in their order; all as one where it sees no
+ * nodes.
+ */
 static void number_nodes(struct collected *c, const struct vm *vm)
 {
 	const struct gpa_map *map = &vm_parts(vm)->map;

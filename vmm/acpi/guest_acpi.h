@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Gives a VM its ACPI tables: collects its CPUs, RAM and NUMA nodes for the pure builder (acpi_build.h). */
+/*
+ * Gives a VM its ACPI tables: collects its CPUs, RAM and NUMA nodes for the pure builder
+ * (acpi_build.h).
+ */
 #ifndef VMM_GUEST_ACPI_H
 #define VMM_GUEST_ACPI_H
 

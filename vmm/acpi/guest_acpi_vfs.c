@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a VM's ACPI tables say of virtual functions (VFs). For its own that other VMs have: windows of its root buses, and buses.
- * Others' that it has itself: that they may go.
+ * What a VM's ACPI tables say of virtual functions (VFs). For its own that other VMs have: windows
+ * of its root buses, and buses. Others' that it has itself: that they may go.
  */
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/pci/vm_pci.h"

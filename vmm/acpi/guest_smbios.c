@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A VM's SMBIOS tables (DMTF DSP0134 3.6): Margay's own structures, or with `dmi = node` the node's instead, as far as they hold;
- * CPUs, memory and UUID are the VM's always. Nothing that the node's tables say is trusted further than its bytes go.
+ * A VM's SMBIOS tables (DMTF DSP0134 3.6): Margay's own structures, or with `dmi = node` the node's
+ * instead, as far as they hold; CPUs, memory and UUID are the VM's always. Nothing that the node's
+ * tables say is trusted further than its bytes go.
  */
 #include <margay/acpi.h>
 #include <margay/errno.h>
@@ -32,7 +33,10 @@ enum {
 	END = 127
 };
 
-/* Each with the length that it has in a guest's table (SMBIOS 3.0), whoever's it is. The board is there for that alone. */
+/*
+ * Each with the length that it has in a guest's table (SMBIOS 3.0), whoever's it is. The board is
+ * there for that alone.
+ */
 static const char own[] =
 	/* BIOS: maker, version; a virtual machine's */
 	"\x00\x18\0\0"
@@ -58,7 +62,10 @@ static const char own[] =
 	"\x01\x01\0\0\0\x03\x03\x03\x02\0\0\0\0\0\0\0\0"
 	"Margay\0"
 	"\0"
-	/* Processor: a central one, of unknown family; there, and works; caches not described; of 64 bits */
+	/*
+	 * Processor: a central one, of unknown family; there, and works; caches not described; of
+	 * 64 bits
+	 */
 	"\x04\x30\0\0"
 	"\0\x03\x02\0"
 	"\0\0\0\0\0\0\0\0"
@@ -66,7 +73,10 @@ static const char own[] =
 	"\x41\x02\xff\xff\xff\xff\xff\xff"
 	"\0\0\0\0\0\0\x04\0\x02\0\0\0\0\0\0\0"
 	"\0\0"
-	/* Memory: on the board, for the system, error correction unknown; a size that is too much here is further behind */
+	/*
+	 * Memory: on the board, for the system, error correction unknown; a size that is too much
+	 * here is further behind
+	 */
 	"\x10\x17\0\0"
 	"\x03\x03\x02\0\0\0\x80\xfe\xff\0\0"
 	"\0\0\0\0\0\0\0\0"
@@ -90,7 +100,10 @@ static const char own[] =
 	"\x7f\x04\0\0"
 	"\0"; /* and C's own */
 
-/* The bytes that a guest's structure has of the node's: not counts, sizes, handles, nor the serial number of one of many. */
+/*
+ * The bytes that a guest's structure has of the node's: not counts, sizes, handles, nor the serial
+ * number of one of many.
+ */
 #define BYTES(from, to) (BIT((to) + 1) - BIT(from))
 static const u64 taken[] = {
 	[BIOS] = BYTES(0x04, 0x12) | BYTES(0x14, 0x17),
@@ -110,7 +123,10 @@ struct tables {
 	u8 *end; /* and where they end: the rest is zero */
 };
 
-/* A structure of the node's that can stand for a guest's: not too long, no empty string; of several the first that is in use. */
+/*
+ * A structure of the node's that can stand for a guest's: not too long, no empty string; of several
+ * the first that is in use.
+ */
 static bool fits(const u8 *p, const u8 *end)
 {
 	if (end - p > COPIED_MAX || p[1] < 8 || (!p[p[1]] && p + p[1] < end))
@@ -294,7 +310,10 @@ static void reorder(u8 *to, const u8 *from)
 		to[i] = from[i < 8 ? order[i] : i];
 }
 
-/* Of the node's UUID and the VM's name: the same at each start, and one that no other VM of the node has. */
+/*
+ * Of the node's UUID and the VM's name: the same at each start, and one that no other VM of the
+ * node has.
+ */
 static void set_uuid(u8 *p, const char *name)
 {
 	u8 node[16] = { 0 }, uuid[16];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: UUIDs by name, RFC 9562 version 5, as `uuidgen --sha1 --namespace SPACE --name NAME` makes them. SHA-1 (RFC 3174)
- * is the standard's; that nobody gets back from the UUID to a node's own is all that is asked of it here.
+ * Pure module: UUIDs by name, RFC 9562 version 5, as `uuidgen --sha1 --namespace SPACE --name NAME`
+ * makes them. SHA-1 (RFC 3174) is the standard's; that nobody gets back from the UUID to a node's
+ * own is all that is asked of it here.
  */
 #include <margay/string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From a message of the VM that commands the node to what it asks for, and the answer (docs/commander.md). A message that is none
- * is refused and counted, and what comes next is a message again: no state is kept of it.
+ * From a message of the VM that commands the node to what it asks for, and the answer
+ * (docs/commander.md). A message that is none is refused and counted, and what comes next is a
+ * message again: no state is kept of it.
  */
 #include "vmm/commander.h"
 
@@ -128,7 +129,10 @@ static int judge(const struct commander_message *m, u32 size)
 	return 0;
 }
 
-/* Takes a last line from=NUMBER off: what comes before it stands in the answer to an earlier request. */
+/*
+ * Takes a last line from=NUMBER off: what comes before it stands in the answer to an earlier
+ * request.
+ */
 static bool take_from(struct span *text)
 {
 	struct span rest = *text, last;

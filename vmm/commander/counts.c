@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is counted on the node, for who watches it over the years: how VMs end, what their devices do, what goes wrong. */
+/*
+ * What is counted on the node, for who watches it over the years: how VMs end, what their devices
+ * do, what goes wrong.
+ */
 #include <margay/errno.h>
 #include <margay/host.h>
 

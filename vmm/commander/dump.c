@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A guest's memory and registers for the VM that commands, which makes a file of them that gdb and `crash` read; and VMs that a
- * crash does not end, so that there is something to read (on_crash = dump).
+ * A guest's memory and registers for the VM that commands, which makes a file of them that gdb and
+ * `crash` read; and VMs that a crash does not end, so that there is something to read (on_crash =
+ * dump).
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -21,7 +22,7 @@
 #define ZEROS_MAX (256u << 10)       /* bytes that one request looks at */
 #define DATA_MAX (COMMANDER_MAX - 128u) /* behind the answer's head and first line */
 
-/* ---- registers --------------------------------------------------------------------------------- */
+/* ---- registers -------------------------------------------------------------------------- */
 
 /* What a core file has of a thread, in its order (Linux, struct user_regs_struct). */
 /* clang-format off */
@@ -49,7 +50,10 @@ static const struct wanted {
 };
 /* clang-format on */
 
-/* Asked for by the commander's CPU, filled in on the vCPU's: one that answers too late may find another's question. */
+/*
+ * Asked for by the commander's CPU, filled in on the vCPU's: one that answers too late may find
+ * another's question.
+ */
 static struct spinlock lock; /* guards the next three */
 static const struct vcpu *asked;
 static bool answered;
@@ -131,7 +135,7 @@ int commander_registers(const struct vm_config_control *control, unsigned, struc
 	return 0;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ----------------------------------------------------------------------------- */
 
 /* NAME: how many vCPUs, whether they stand still, and where there is RAM. */
 int commander_dump(const struct vm_config_control *control, unsigned, struct span text)
@@ -162,7 +166,10 @@ static u64 sound(u64 from, u64 bytes)
 						 : bytes;
 }
 
-/* Whole pages of zeros at the beginning. A page that is lost, or turns out to be, is told of as zeros. */
+/*
+ * Whole pages of zeros at the beginning. A page that is lost, or turns out to be, is told of as
+ * zeros.
+ */
 static u64 count_zeros(u64 from, u64 bytes)
 {
 	u64 end = sound(from, bytes), i = 0, word = 0;
@@ -183,7 +190,10 @@ static void put_pages(u64 from, u64 bytes)
 	}
 }
 
-/* NAME ADDRESS BYTES: how many of these are zero from there on, in whole pages; if none, some of them behind that line. */
+/*
+ * NAME ADDRESS BYTES: how many of these are zero from there on, in whole pages; if none, some of
+ * them behind that line.
+ */
 int commander_memory(const struct vm_config_control *control, unsigned, struct span text)
 {
 	bool found;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The text of VM files: of the boot's as modules have it, of those made at run time as long as their VM is there. */
+/*
+ * The text of VM files: of the boot's as modules have it, of those made at run time as long as
+ * their VM is there.
+ */
 #include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/string.h>
@@ -51,7 +54,10 @@ static struct span text_of(unsigned slot)
 	return (struct span){ NULL, 0 };
 }
 
-/* VM OFFSET: its file from there on, behind a line that says from where to where, and how long it is. */
+/*
+ * VM OFFSET: its file from there on, behind a line that says from where to where, and how long it
+ * is.
+ */
 int commander_file(const struct vm_config_control *, unsigned, struct span text)
 {
 	bool found;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Images that the VM that commands has sent: in the node's memory once for each content, and modules for VM files as those of the
- * boot are. Names that no VM file has go when there is no room for others. A VM is bound to the contents that its file's names had
- * when it was made: it names them as NAME@HASH, so that a name may get another content.
+ * Images that the VM that commands has sent: in the node's memory once for each content, and
+ * modules for VM files as those of the boot are. Names that no VM file has go when there is no room
+ * for others. A VM is bound to the contents that its file's names had when it was made: it names
+ * them as NAME@HASH, so that a name may get another content.
  */
 #include "vmm/commander/images.h"
 
@@ -191,7 +192,10 @@ static struct image *free_image(void)
 	return NULL;
 }
 
-/* Its name is another's from now on: VMs that were made of it have it by its bound name, which becomes its only one. */
+/*
+ * Its name is another's from now on: VMs that were made of it have it by its bound name, which
+ * becomes its only one.
+ */
 static void leave_name(struct image *old)
 {
 	char bound[VM_MODULE_MAX + 1];

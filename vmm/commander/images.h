@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Between images.c, which has contents and their names, and transfers.c, by which they come. All calls one at a time. */
+/*
+ * Between images.c, which has contents and their names, and transfers.c, by which they come. All
+ * calls one at a time.
+ */
 #ifndef VMM_COMMANDER_IMAGES_H
 #define VMM_COMMANDER_IMAGES_H
 
@@ -22,13 +25,16 @@ struct content {
 
 /* One that has a name; NULL: there is none with this hash. */
 struct content *content_find(const u8 *hash);
-/* Memory for so many bytes, within the right and if need be in place of images that nobody names; NULL: refused. */
+/*
+ * Memory for so many bytes, within the right and if need be in place of images that nobody names;
+ * NULL: refused.
+ */
 struct content *content_take(const struct vm_config_control *control, const char *name, u64 size);
 void content_drop(struct content *c);
 
 /*
- * May what has this hash have the name? replace: also one that is another's. The name, terminated, into name[]. 0, or what
- * commander_refuse() has returned.
+ * May what has this hash have the name? replace: also one that is another's. The name, terminated,
+ * into name[]. 0, or what commander_refuse() has returned.
  */
 int image_check_name(struct span s, const u8 *hash, bool replace, char name[VM_MODULE_MAX + 1]);
 /* It has it from now on. The same. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the VM that commands sees of the node: a line for each thing, of name=value that tabs part. */
+/*
+ * What the VM that commands sees of the node: a line for each thing, of name=value that tabs part.
+ */
 #include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/string.h>
@@ -16,7 +18,10 @@
 
 #define LOG_MAX (COMMANDER_MAX - 256u) /* bytes of the log: what follows the message's head */
 
-/* What became of its last run, behind all else that is said of it: one that a crash keeps has not ended yet. */
+/*
+ * What became of its last run, behind all else that is said of it: one that a crash keeps has not
+ * ended yet.
+ */
 static void get_outcome(unsigned i, enum vm_end kept, struct outcome *out)
 {
 	outcome_of(&monitor_slots[i], out);

@@ -77,7 +77,9 @@ int commander_restart(const struct vm_config_control *control, unsigned, struct 
 	do {
 		err = monitor_vm_stop(index_of(s), true);
 		err = err == -ENODEV ? monitor_vm_start(index_of(s)) : err;
-		/* It begins to run in between, or it has not yet and comes up as new as it can be. */
+		/*
+		 * It begins to run in between, or it has not yet and comes up as new as it can be.
+		 */
 	} while (err == -EBUSY && !goes_on_starting(s));
 	return result(s, err == -EBUSY ? 0 : err);
 }
@@ -132,7 +134,10 @@ int commander_nmi(const struct vm_config_control *control, unsigned, struct span
 
 /* ---- consoles -------------------------------------------------------------------------------- */
 
-/* NAME OFFSET: its output from there on, or the oldest that is kept, behind a line that says from where to where. */
+/*
+ * NAME OFFSET: its output from there on, or the oldest that is kept, behind a line that says from
+ * where to where.
+ */
 int commander_read(const struct vm_config_control *control, unsigned, struct span text)
 {
 	bool found;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What guests have written, by its place in all of that (vmm/output_log.h): for who reads on where he has stopped. */
+/*
+ * What guests have written, by its place in all of that (vmm/output_log.h): for who reads on where
+ * he has stopped.
+ */
 #include "vmm/output_log.h"
 
 #include <margay/host.h>

@@ -10,14 +10,20 @@
 
 /* A line of the answer. What does not fit is left out, and the last line says so. */
 void commander_say(const char *fmt, ...) __printf(1, 2);
-/* A line that this answer does not have, but another may: it counts, so that what follows keeps its number. */
+/*
+ * A line that this answer does not have, but another may: it counts, so that what follows keeps its
+ * number.
+ */
 void commander_skip(void);
 /* Bytes of it as they are: as many as there is room for. */
 u32 commander_put(const void *data, u32 size);
 /* The answer is this error, and this line. Returns -err. */
 int commander_refuse(int err, const char *fmt, ...) __printf(2, 3);
 
-/* A request: 0, or what commander_refuse() has returned. control: the rights of who asks; session: whose bulk data it is. */
+/*
+ * A request: 0, or what commander_refuse() has returned. control: the rights of who asks; session:
+ * whose bulk data it is.
+ */
 typedef int commander_fn(const struct vm_config_control *control, unsigned session,
 			 struct span text);
 commander_fn commander_list, commander_show, commander_node, commander_pci, commander_log,
@@ -34,8 +40,8 @@ bool images_have(const char *name);
 /* The oldest that no VM file names goes. False: there is none. */
 bool images_evict(void);
 /*
- * A VM that is made gets the content that its file's name has now: the name becomes one that stays with that. 0, -ENOSPC, or
- * -EEXIST: what that name would be is another content's.
+ * A VM that is made gets the content that its file's name has now: the name becomes one that stays
+ * with that. 0, -ENOSPC, or -EEXIST: what that name would be is another content's.
  */
 int images_bind(char name[VM_MODULE_MAX + 1]);
 /* Of VMs that are there no more. */
@@ -46,7 +52,10 @@ const char *images_shown(const char *name);
 void images_close(unsigned session);
 /* vms.c: bytes that created VMs may take. Does a VM file name the module? */
 u64 vms_bytes(void);
-/* look.c: the slot of the VM of that name, whatever it may do there; else refused, and what that returns. */
+/*
+ * look.c: the slot of the VM of that name, whatever it may do there; else refused, and what that
+ * returns.
+ */
 int vms_look(struct span name);
 /* files.c: a copy of a file that is the slot's from now on; false: there is no memory for it. */
 bool files_keep(unsigned slot, struct span text);

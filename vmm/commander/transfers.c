@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Images as they come, in pieces: each session has one in hand, whose content is nobody's before it is whole. */
+/*
+ * Images as they come, in pieces: each session has one in hand, whose content is nobody's before it
+ * is whole.
+ */
 #include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/string.h>

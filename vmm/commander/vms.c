@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VMs that the VM that commands makes and ends: their files are judged as those of the boot are, and by its rights. One that is
- * destroyed leaves its slot to the next.
+ * VMs that the VM that commands makes and ends: their files are judged as those of the boot are,
+ * and by its rights. One that is destroyed leaves its slot to the next.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -272,7 +272,10 @@ static int check_beside(const struct vm_config *c, struct config_error *err)
 	return e;
 }
 
-/* Has a command that the monitor console has since before the slot was left its number? It would meet the next VM of it. */
+/*
+ * Has a command that the monitor console has since before the slot was left its number? It would
+ * meet the next VM of it.
+ */
 static bool carried(unsigned i)
 {
 	return left_at[i] & 1 && left_at[i] == __atomic_load_n(&monitor_turn, __ATOMIC_SEQ_CST);

@@ -13,8 +13,8 @@
 typedef int setter(struct parser *p, struct span value);
 
 /*
- * With a setter, or with the words of which it takes one, whose index is stored, or with what this image lacks for it. Setters
- * of texts find in the parser which key it is and where the text goes.
+ * With a setter, or with the words of which it takes one, whose index is stored, or with what this
+ * image lacks for it. Setters of texts find in the parser which key it is and where the text goes.
  */
 struct key {
 	const char *name;
@@ -29,7 +29,10 @@ struct key {
 		const char *needs; /* the option */
 	};
 	u16 line;     /* where struct vm_config has the number of the key's line; 0: nowhere */
-	/* where it has the index or text; size 0: the key has a setter, at 0 too: it needs the option */
+	/*
+	 * where it has the index or text; size 0: the key has a setter, at 0 too: it needs the
+	 * option
+	 */
 	u16 at;
 	u16 size;
 };

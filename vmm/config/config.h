@@ -30,7 +30,10 @@
 
 enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
 enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
-/* How devices reach its memory: not at all, by the host's addresses, by windows of which its guest is told, as CPUs do. */
+/*
+ * How devices reach its memory: not at all, by the host's addresses, by windows of which its guest
+ * is told, as CPUs do.
+ */
 enum vm_dma { VM_DMA_NONE, VM_DMA_IDENTITY, VM_DMA_WINDOW, VM_DMA_IOMMU };
 enum vm_interrupts { VM_INTERRUPTS_AUTO, VM_INTERRUPTS_DIRECT, VM_INTERRUPTS_EMULATED };
 enum vm_clock { VM_CLOCK_FOLLOW, VM_CLOCK_FREEZE };
@@ -78,7 +81,10 @@ struct vm_config_disk {
 	unsigned line;
 };
 
-/* A network interface: its address as of vm_config_mac(), 0: made of the name; plain: nothing is offloaded. */
+/*
+ * A network interface: its address as of vm_config_mac(), 0: made of the name; plain: nothing is
+ * offloaded.
+ */
 struct vm_config_net {
 	char segment[VM_SEGMENT_MAX + 1];
 	u64 mac;
@@ -216,7 +222,10 @@ struct vm_config {
 	unsigned line_vfs;
 	unsigned line_control;
 	unsigned line_may;
-	/* Not by the parser: it came from the VM that commands, which lets it have these CPUs, a bit for each; NULL: all. */
+	/*
+	 * Not by the parser: it came from the VM that commands, which lets it have these CPUs, a
+	 * bit for each; NULL: all.
+	 */
 	bool created;
 	const u8 *let_cpus;
 	struct vm_config_control control; /* default: nothing */
@@ -232,7 +241,9 @@ struct config_error {
 	char text[520];
 };
 
-/* Formats an error into *err: "file:line: text", or "file: text" when line is 0. Returns -EINVAL. */
+/*
+ * Formats an error into *err: "file:line: text", or "file: text" when line is 0. Returns -EINVAL.
+ */
 int vm_config_error(struct config_error *err, const char *file, unsigned line, const char *fmt, ...)
 	__printf(4, 5);
 
@@ -246,10 +257,16 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 
 /* What a Linux kernel does without, as its command line or its image says. */
 enum { LINUX_NO_CLOCK = 1 /* KVM's */, LINUX_NO_X2APIC = 2, LINUX_NO_TIMER = 4 };
-/* config_linux.c: the first word of its command line by which it does without one of these, as a short text; NULL: there is none */
+/*
+ * config_linux.c: the first word of its command line by which it does without one of these, as a
+ * short text; NULL: there is none
+ */
 const char *vm_config_linux(const struct vm_config *config, unsigned without);
 
-/* What else keeps a VM from owning its CPUs' local APICs, or has interrupts = auto rather not, beside its VM file. */
+/*
+ * What else keeps a VM from owning its CPUs' local APICs, or has interrupts = auto rather not,
+ * beside its VM file.
+ */
 enum {
 	DIRECT_NO_X2APIC = 1,
 	DIRECT_WIDE_IDS = 2,
@@ -263,7 +280,10 @@ enum {
 };
 #define VM_CONFIG_NO_ALARM "its watchdog needs an HPET that interrupts (watchdog = no)"
 #define VM_CONFIG_NOT_DIRECT "interrupts = direct: %s: use emulated"
-/* config_direct.c: the first reason, beginning with *row, which moves behind it; NULL: none is left. facts: of these. */
+/*
+ * config_direct.c: the first reason, beginning with *row, which moves behind it; NULL: none is
+ * left. facts: of these.
+ */
 const char *vm_config_not_direct(const struct vm_config *config, unsigned facts, unsigned *row);
 
 /* A boot module that a VM file names. */
@@ -273,7 +293,10 @@ struct vm_config_name {
 	unsigned line;
 };
 
-/* config_net.c: the address of the i-th interface, first byte in bits 7:0, given or made of the VM's name. To print it: */
+/*
+ * config_net.c: the address of the i-th interface, first byte in bits 7:0, given or made of the
+ * VM's name. To print it:
+ */
 u64 vm_config_mac(const struct vm_config *config, unsigned i);
 #define VM_MAC "%02x:%02x:%02x:%02x:%02x:%02x"
 #define VM_MAC_BYTES(mac) \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: may a VM own the local APICs of its CPUs (interrupts =), send by them (ipi =), and have the C-states of the node's
- * firmware (cstates =)? One table for all who ask: the parser, which knows the VM file, and direct.c, which knows the node as well.
+ * Pure module: may a VM own the local APICs of its CPUs (interrupts =), send by them (ipi =), and
+ * have the C-states of the node's firmware (cstates =)? One table for all who ask: the parser,
+ * which knows the VM file, and direct.c, which knows the node as well.
  */
 #include "vmm/config/config_parse.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the VM file's key for disks: `disk = NAME` of a boot module, or `disk = scratch:SIZE`. */
+/*
+ * Pure module: the VM file's key for disks: `disk = NAME` of a boot module, or `disk =
+ * scratch:SIZE`.
+ */
 #include <margay/errno.h>
 
 #include "vmm/config/config_parse.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the VM file's keys for what follows an end, by its kind, and for how often a VM may restart. */
+/*
+ * Pure module: the VM file's keys for what follows an end, by its kind, and for how often a VM may
+ * restart.
+ */
 #include "vmm/config/config_parse.h"
 
 #define RESTARTS_MAX 100000

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the words of a guest kernel's command line by which a Linux does without KVM's clock; without x2APIC mode, which it
- * takes here because it is KVM's guest; or without any timer, as there is no PIT. They are found as Linux finds them (its
- * lib/cmdline.c and kernel/params.c).
+ * Pure module: the words of a guest kernel's command line by which a Linux does without KVM's
+ * clock; without x2APIC mode, which it takes here because it is KVM's guest; or without any timer,
+ * as there is no PIT. They are found as Linux finds them (its lib/cmdline.c and kernel/params.c).
  */
 #include <margay/span.h>
 #include <margay/string.h>
 
 #include "vmm/config/config.h"
 
-/* value: the word's, or one of its list with commas; NULL: whatever it is, be it none. In Linux: arch/x86/kernel/... */
+/*
+ * value: the word's, or one of its list with commas; NULL: whatever it is, be it none. In Linux:
+ * arch/x86/kernel/...
+ */
 static const struct {
 	const char *name;
 	const char *value;
@@ -22,7 +25,9 @@ static const struct {
 	{ "nopv", NULL, LINUX_NO_CLOCK | LINUX_NO_X2APIC, "cmdline has nopv" },
 	/* apic/apic.c */
 	{ "nox2apic", NULL, LINUX_NO_X2APIC, "cmdline has nox2apic" },
-	/* cpu/common.c: by the bit's name, or its number. Whom no hypervisor has is nobody's guest. */
+	/*
+	 * cpu/common.c: by the bit's name, or its number. Whom no hypervisor has is nobody's guest.
+	 */
 	{ "clearcpuid", "hypervisor", LINUX_NO_CLOCK | LINUX_NO_X2APIC,
 	  "cmdline has clearcpuid=hypervisor" },
 	{ "clearcpuid", "159", LINUX_NO_CLOCK | LINUX_NO_X2APIC,

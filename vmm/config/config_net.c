@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the VM file's key for network interfaces: `net = SEGMENT`, and behind it `mac=02:...`, `bridge`, `isolated`,
- * `mirror` or `offload=no`; and what is wrong with those only beside the other VMs' of the node.
+ * Pure module: the VM file's key for network interfaces: `net = SEGMENT`, and behind it
+ * `mac=02:...`, `bridge`, `isolated`, `mirror` or `offload=no`; and what is wrong with those only
+ * beside the other VMs' of the node.
  */
 #include <margay/errno.h>
 #include <margay/string.h>

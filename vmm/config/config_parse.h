@@ -28,10 +28,16 @@ struct parser {
 int config_fail(struct parser *p, const char *fmt, ...) __printf(2, 3);
 int config_wrong(struct parser *p, const char *key, const char *expected, struct span found);
 
-/* one() for each part of a list with commas; `key` and what is `missing` are for the error at a comma that ends it. */
+/*
+ * one() for each part of a list with commas; `key` and what is `missing` are for the error at a
+ * comma that ends it.
+ */
 int config_list(struct parser *p, const char *key, const char *missing, struct span v,
 		int (*one)(struct parser *p, struct span v));
-/* One of the words, ended by NULL, with HAS_WORD(): 0 and its index, or -EINVAL with an error that lists those of the image. */
+/*
+ * One of the words, ended by NULL, with HAS_WORD(): 0 and its index, or -EINVAL with an error that
+ * lists those of the image.
+ */
 int config_word(struct parser *p, const char *key, struct span v, const char *const *words,
 		unsigned *out);
 

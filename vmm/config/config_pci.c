@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the VM file's `pci =` and `dma =`: which of the node's PCI functions a VM gets, and how they reach its memory. */
+/*
+ * Pure module: the VM file's `pci =` and `dma =`: which of the node's PCI functions a VM gets, and
+ * how they reach its memory.
+ */
 #include "vmm/config/config_parse.h"
 
 /* 1 to `digits` hexadecimal digits, which *s is left behind. */

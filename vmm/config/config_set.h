@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: what is wrong with a VM file only beside the others of its node. file[]: in the boot loader's order, NULL where
- * one is left out. Each returns 0, or -EINVAL with the error in *err. The same judges in the image and in tools/margay-check.
+ * Pure module: what is wrong with a VM file only beside the others of its node. file[]: in the boot
+ * loader's order, NULL where one is left out. Each returns 0, or -EINVAL with the error in *err.
+ * The same judges in the image and in tools/margay-check.
  */
 #ifndef VMM_CONFIG_SET_H
 #define VMM_CONFIG_SET_H
@@ -9,13 +10,17 @@
 #include "vmm/config/config.h"
 
 /*
- * Is the name of file i none of the earlier ones', and is one of these the one for whose end it waits? *after: its index; i
- * itself: it waits for none. name[]: of each, left out or not: one that could not start is one for whose end nobody waits long.
+ * Is the name of file i none of the earlier ones', and is one of these the one for whose end it
+ * waits? *after: its index; i itself: it waits for none. name[]: of each, left out or not: one that
+ * could not start is one for whose end nobody waits long.
  */
 int vm_config_check_earlier(const struct vm_config *const file[], const char *const name[],
 			    unsigned i, unsigned *after, struct config_error *err);
 
-/* config_sriov.c: is each VF that file i wants one of a function that another file has by its address, with so many? */
+/*
+ * config_sriov.c: is each VF that file i wants one of a function that another file has by its
+ * address, with so many?
+ */
 int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, unsigned i,
 			struct config_error *err);
 
@@ -23,13 +28,19 @@ int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, un
 int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i,
 			    struct config_error *err);
 
-/* In images with COMMANDER: if it commands, does no earlier one? If a crash keeps it, may another read it? */
+/*
+ * In images with COMMANDER: if it commands, does no earlier one? If a crash keeps it, may another
+ * read it?
+ */
 int vm_config_check_control(const struct vm_config *const file[], unsigned n, unsigned i,
 			    struct config_error *err);
 
 /* In images with VIRTIO_NET: has none of the interfaces of file i an address of an earlier one? */
 int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct config_error *err);
-/* The same: the next interface of file i, from *at on, that is alone on its segment: true, with a line that says so. */
+/*
+ * The same: the next interface of file i, from *at on, that is alone on its segment: true, with a
+ * line that says so.
+ */
 bool vm_config_lonely_net(const struct vm_config *const file[], unsigned count, unsigned i,
 			  unsigned *at, struct config_error *warning);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the VM file's keys for CPUs, memory and topology: which part of the node a VM gets, and how it sees it. */
+/*
+ * Pure module: the VM file's keys for CPUs, memory and topology: which part of the node a VM gets,
+ * and how it sees it.
+ */
 #include <margay/errno.h>
 #include <margay/string.h>
 

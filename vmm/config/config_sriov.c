@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the VM file's `vfs =` and `pci = vf:...`: who has a function of several VMs, and who its virtual functions. */
+/*
+ * Pure module: the VM file's `vfs =` and `pci = vf:...`: who has a function of several VMs, and who
+ * its virtual functions.
+ */
 #include "vmm/config/config_set.h"
 
 #include <margay/errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: a value that is one word of several, some of which an option of the image brings (HAS_WORD()). */
+/*
+ * Pure module: a value that is one word of several, some of which an option of the image brings
+ * (HAS_WORD()).
+ */
 #include "vmm/config/config_parse.h"
 
 #include <margay/string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a VM uses of each cache and of memory bandwidth, for the command stats. Only a CPU that has the cache can read its
- * counters: one of the VM's reads them twice, and its guest goes on in between.
+ * What a VM uses of each cache and of memory bandwidth, for the command stats. Only a CPU that has
+ * the cache can read its counters: one of the VM's reads them twice, and its guest goes on in
+ * between.
  */
 #include <margay/host.h>
 #include <margay/host_rdt.h>
@@ -97,7 +98,9 @@ void console_say_cache_use(struct vm *vm)
 {
 	struct host_rdt_use use;
 
-	/* Another answer is under way, of a console that was called again; or nothing is counted. */
+	/*
+	 * Another answer is under way, of a console that was called again; or nothing is counted.
+	 */
 	if (__atomic_load_n(&awaited, __ATOMIC_ACQUIRE) || !host_rdt_use(vm, NULL, &use))
 		return;
 	nr = 0;

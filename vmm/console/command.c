@@ -75,7 +75,10 @@ static bool parse_vm(const char *word, command_vm_name vm_name, struct command_a
 	return false;
 }
 
-/* Appends what stands behind the words of c in longer names of the table, as "restart, start"; how many there are. */
+/*
+ * Appends what stands behind the words of c in longer names of the table, as "restart, start"; how
+ * many there are.
+ */
 static unsigned say_longer(const struct command *table, unsigned count, const struct words *c,
 			   char *text, size_t size)
 {
@@ -93,7 +96,10 @@ static unsigned say_longer(const struct command *table, unsigned count, const st
 	return found;
 }
 
-/* What is wrong with a word behind a command that takes no more; with those that may stand there, if there are some. */
+/*
+ * What is wrong with a word behind a command that takes no more; with those that may stand there,
+ * if there are some.
+ */
 static void refuse_word(const struct command *table, unsigned count, const struct command *c,
 			const char *word, char error[COMMAND_ERROR])
 {

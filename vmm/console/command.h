@@ -21,7 +21,10 @@ struct command_args {
 
 struct command {
 	const char *name; /* one word or two */
-	/* One letter per argument: v a VM's name, n a number, w any word; a capital one must be given. */
+	/*
+	 * One letter per argument: v a VM's name, n a number, w any word; a capital one must be
+	 * given.
+	 */
 	const char *args;
 	const char *usage; /* the arguments for people */
 	const char *help;

@@ -208,7 +208,10 @@ static void run_line(const char *line)
 	char error[COMMAND_ERROR];
 	struct command_args args;
 
-	/* Who commands leaves the slot of a VM that is destroyed from here on to no other until the command is done. */
+	/*
+	 * Who commands leaves the slot of a VM that is destroyed from here on to no other until the
+	 * command is done.
+	 */
 	__atomic_fetch_add(&monitor_turn, IS_ENABLED(CONFIG_COMMANDER), __ATOMIC_SEQ_CST);
 	const struct command *c = command_parse(console_commands, console_nr_commands,
 						monitor_vm_name, line, &args, error);

@@ -11,7 +11,10 @@
 
 struct vm;
 
-/* A line of a command's answer; any CPU. The line is slow: what does not fit into the buffer is counted and said. */
+/*
+ * A line of a command's answer; any CPU. The line is slow: what does not fit into the buffer is
+ * counted and said.
+ */
 void console_say(const char *fmt, ...) __printf(1, 2);
 /* How many bytes of lines fit now, each with two more, and some are to spare. The console's CPU. */
 long console_room(void);
@@ -23,7 +26,10 @@ long console_room(void);
 void console_answer_later(bool yes);
 void console_answered(void);
 
-/* Gives the serial line to a VM's console, and says so. 0, -ENODEV when it does not run or has no UART. */
+/*
+ * Gives the serial line to a VM's console, and says so. 0, -ENODEV when it does not run or has no
+ * UART.
+ */
 int console_show_vm(unsigned i);
 
 /* Does the escape key lead from the monitor console to this VM, if it runs? */
@@ -37,8 +43,9 @@ extern const unsigned console_nr_commands;
 void command_stats(const struct command_args *args);
 
 /*
- * Only in images with VM_RDT: what the VM has in each cache, and its traffic with memory over a moment from now on (cache_use.c).
- * The command's last lines; the answer comes later. Nothing where the CPUs do not count. monitor_vm_hold().
+ * Only in images with VM_RDT: what the VM has in each cache, and its traffic with memory over a
+ * moment from now on (cache_use.c). The command's last lines; the answer comes later. Nothing where
+ * the CPUs do not count. monitor_vm_hold().
  */
 void console_say_cache_use(struct vm *vm);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The command stats: what the exits of a VM or vCPU were, what they cost, and which interrupts it got. */
+/*
+ * The command stats: what the exits of a VM or vCPU were, what they cost, and which interrupts it
+ * got.
+ */
 #include <margay/string.h>
 
 #include "vmm/console/monitor_console.h"

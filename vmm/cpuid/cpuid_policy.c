@@ -228,7 +228,10 @@ static void leaf_xsave(struct build *b, u32 leaf)
 			add_leaf(b, leaf, i, true, host(b, leaf, i));
 }
 
-/* The APIC timer runs from this crystal, so that the two clocks are one ratio apart (vmm/guest_platform.h). */
+/*
+ * The APIC timer runs from this crystal, so that the two clocks are one ratio apart
+ * (vmm/guest_platform.h).
+ */
 static void leaf_tsc(struct build *b, u32 leaf)
 {
 	if (b->intel && !b->in->direct)
@@ -250,7 +253,10 @@ static void leaf_tile(struct build *b, u32 leaf)
 		add_leaf(b, leaf, i, true, i ? host(b, leaf, i) : r);
 }
 
-/* Leaves 0x1E and 0x24: the first subleaf describes the instructions of AMX and AVX10; later ones need rows first. */
+/*
+ * Leaves 0x1E and 0x24: the first subleaf describes the instructions of AMX and AVX10; later ones
+ * need rows first.
+ */
 static void leaf_first(struct build *b, u32 leaf)
 {
 	struct cpuid_regs r = host(b, leaf, 0);

@@ -69,10 +69,16 @@ struct cpuid_input {
 /* Fills the table. 0, or -ENOSPC when it is too small (a bug caught by the unit test). */
 int cpuid_policy_build(const struct cpuid_input *in, struct cpuid_table *out);
 
-/* How many low bits of an APIC ID tell the threads of one core apart, by the CPUID that host() reads. */
+/*
+ * How many low bits of an APIC ID tell the threads of one core apart, by the CPUID that host()
+ * reads.
+ */
 unsigned cpuid_smt_shift(cpuid_host_fn host, void *ctx);
 
-/* Rewrites what a leaf tells of the topology for `topology = flat` (for vmm/cpuid/). apic_id: of the vCPU that asks. */
+/*
+ * Rewrites what a leaf tells of the topology for `topology = flat` (for vmm/cpuid/). apic_id: of
+ * the vCPU that asks.
+ */
 void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpus, u32 apic_id);
 
 /* Per-vCPU and dynamic state that some leaves reflect. */
@@ -94,7 +100,10 @@ struct cpuid_dynamic {
 void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
 	       struct cpuid_regs *out);
 
-/* A leaf's first entry by one of the two indexes, within it even where the check before was mispredicted (Spectre v1). */
+/*
+ * A leaf's first entry by one of the two indexes, within it even where the check before was
+ * mispredicted (Spectre v1).
+ */
 static inline unsigned cpuid_first(const u8 index[64], u32 i)
 {
 	asm("" : "+r"(i)); /* or the compiler, which knows the check, leaves the mask out */

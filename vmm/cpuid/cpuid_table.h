@@ -13,15 +13,23 @@ enum cpuid_reg { CPUID_EAX, CPUID_EBX, CPUID_ECX, CPUID_EDX };
 enum cpuid_rule {
 	SHOW,    /* as the host, where all that the bit needs is there */
 	HIDE,    /* always 0, as a bit without a row: only cpuid_rows_hidden has such */
-	/* 1 whatever the host says, where all that the bit needs is there: the monitor provides it */
+	/*
+	 * 1 whatever the host says, where all that the bit needs is there: the monitor provides it
+	 */
 	FORCE,
 	DYNAMIC, /* follows the vCPU's state, cpuid_get() */
 };
 
-/* The state components that an instruction set uses: a SHOW bit needs all of them in the XCR0 that a guest may set. */
+/*
+ * The state components that an instruction set uses: a SHOW bit needs all of them in the XCR0 that
+ * a guest may set.
+ */
 enum cpuid_xstate { XSTATE_NONE, XSTATE_AVX, XSTATE_AVX512, XSTATE_AMX, XSTATE_PKRU };
 
-/* What a SHOW bit needs beside the host's own bit: fields of struct hvm_caps and struct cpuid_input. FORCE: a vendor. */
+/*
+ * What a SHOW bit needs beside the host's own bit: fields of struct hvm_caps and struct
+ * cpuid_input. FORCE: a vendor.
+ */
 enum cpuid_need {
 	NEED_NOTHING,
 	NEED_RDTSCP,
@@ -38,7 +46,9 @@ enum cpuid_need {
 	NEED_VIRTUAL_TIMER, /* FORCE, but where the APIC timer is the CPU's own: then as SHOW */
 };
 
-/* What only the documents and tests read is no part of the image, which is compiled freestanding. */
+/*
+ * What only the documents and tests read is no part of the image, which is compiled freestanding.
+ */
 #if __STDC_HOSTED__
 typedef const char *cpuid_text;
 #define TEXT(s) s

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: CPUID policy, feature bits of the extended leaves (APM vol. 3, appendix E). A bit that no row names is hidden;
- * tools/cpuid-differences.c has the reasons.
+ * Pure module: CPUID policy, feature bits of the extended leaves (APM vol. 3, appendix E). A bit
+ * that no row names is hidden; tools/cpuid-differences.c has the reasons.
  */
 #include "vmm/cpuid/cpuid_table.h"
 

@@ -16,7 +16,10 @@
 
 static u32 acpi_pm_read(void *, struct vcpu *, u16, unsigned)
 {
-	/* The control register's bits are write-only or ignored, and nothing ever wakes: WAK_STS is 0. */
+	/*
+	 * The control register's bits are write-only or ignored, and nothing ever wakes: WAK_STS is
+	 * 0.
+	 */
 	return 0;
 }
 
@@ -45,8 +48,9 @@ static const struct pio_ops acpi_pm_ops = { .sizes = 1,
 					    .write = acpi_pm_write };
 
 /*
- * PM1_CNT (ACPI 6.4, 4.8.3.2.1) where QEMU's machines have it, whose S5 is type 0: kernels without ACPI that were written for these
- * power off by it. No table names it, and it reads as if nobody were there.
+ * PM1_CNT (ACPI 6.4, 4.8.3.2.1) where QEMU's machines have it, whose S5 is type 0: kernels without
+ * ACPI that were written for these power off by it. No table names it, and it reads as if nobody
+ * were there.
  */
 static u32 qemu_pm_read(void *, struct vcpu *, u16, unsigned size)
 {

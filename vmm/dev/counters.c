@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The performance counters of a VM's own CPUs (counters = yes): Intel's by version 2 of the architecture (SDM vol. 3, 20.2),
- * AMD's six of a core (APM vol. 2, 13.2). The guest reads all registers, and writes counters, without an exit; what it
- * selects is filtered here. The CPU itself does not count for the host: VT-x loads IA32_PERF_GLOBAL_CTRL at entries and
- * exits, AMD's selectors have a bit for guests only. An overflow interrupts the host, which tells the guest's local APIC.
+ * The performance counters of a VM's own CPUs (counters = yes): Intel's by version 2 of the
+ * architecture (SDM vol. 3, 20.2), AMD's six of a core (APM vol. 2, 13.2). The guest reads all
+ * registers, and writes counters, without an exit; what it selects is filtered here. The CPU itself
+ * does not count for the host: VT-x loads IA32_PERF_GLOBAL_CTRL at entries and exits, AMD's
+ * selectors have a bit for guests only. An overflow interrupts the host, which tells the guest's
+ * local APIC.
  */
 #include <margay/errno.h>
 
@@ -103,7 +105,10 @@ static void overflow(void *arg, unsigned)
 		*entry |= LAPIC_LVT_MASKED;
 }
 
-/* Opens a vCPU's MSRs to its guest; or, for none, resets the calling CPU's: what one owner leaves is none of the next one's. */
+/*
+ * Opens a vCPU's MSRs to its guest; or, for none, resets the calling CPU's: what one owner leaves
+ * is none of the next one's.
+ */
 static void each_msr(struct vcpu *vcpu)
 {
 	const struct counters c = find();

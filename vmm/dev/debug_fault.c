@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Only in images with DEBUG_FAULT: a defect on purpose, for the test of what stands behind all checks of addresses. An
- * access to port 0x5fc reaches beyond the device registers that the hypervisor has mapped, the local APIC's. A CPU that
- * answers no kick: for so many seconds as are written to port 0x5e8. And what the node cannot survive: reading MSR 0x4d475f00
- * is an undefined instruction, on SVM where GS base and TR are the guest's (svm/lean.c); writing it overflows the stack.
+ * Only in images with DEBUG_FAULT: a defect on purpose, for the test of what stands behind all
+ * checks of addresses. An access to port 0x5fc reaches beyond the device registers that the
+ * hypervisor has mapped, the local APIC's. A CPU that answers no kick: for so many seconds as are
+ * written to port 0x5e8. And what the node cannot survive: reading MSR 0x4d475f00 is an undefined
+ * instruction, on SVM where GS base and TR are the guest's (svm/lean.c); writing it overflows the
+ * stack.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -78,7 +80,8 @@ static int debug_fault_create(struct vm *vm, void **)
 
 	if (!page || !next)
 		return -ENOMEM;
-	return vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops, (void *)(uintptr_t)page) ? :
+	return vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops,
+			       (void *)(uintptr_t)page) ? :
 	       vm_register_pio(vm, DEBUG_DEAF_PORT, 4, &debug_deaf_ops, NULL) ? :
 	       vm_register_msr(vm, DEBUG_TRAP_MSR, DEBUG_TRAP_MSR, &debug_trap_ops, NULL);
 }

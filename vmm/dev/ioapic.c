@@ -134,7 +134,9 @@ static void indirect_write(struct ioapic *io, u32 value)
 	field = (0xffffffffull << (index % 2 * 32)) &
 		(RTE_WRITABLE | (io->vm->wide_ids ? RTE_EXT_DEST : 0));
 	*rte = (*rte & ~field) | ((u64)value << (index % 2 * 32) & field);
-	/* An edge input has no remote IRR; turning to edge is also how old drivers end a stuck one. */
+	/*
+	 * An edge input has no remote IRR; turning to edge is also how old drivers end a stuck one.
+	 */
 	if (!(*rte & RTE_LEVEL))
 		*rte &= ~RTE_REMOTE_IRR;
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && owns_entries(io))

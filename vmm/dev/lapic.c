@@ -56,7 +56,10 @@ void lapic_error(struct lapic *l, u32 esr_bits)
 {
 	u32 old = __atomic_fetch_or(&l->esr_pending, esr_bits, __ATOMIC_ACQ_REL);
 
-	/* Only for a new error: an error LVT with an illegal vector would else raise itself for ever. */
+	/*
+	 * Only for a new error: an error LVT with an illegal vector would else raise itself for
+	 * ever.
+	 */
 	if (esr_bits & ~old)
 		lapic_lvt_deliver(l, LAPIC_LVT_ERROR);
 }
@@ -133,7 +136,9 @@ static int pending(struct vcpu *vcpu)
 	if (!waiting(vcpu) || !lapic_enabled(l))
 		return -1;
 	vector = highest(l->irr);
-	/* Of a CPU's own APIC IRR holds only what was in service there and could not be delivered. */
+	/*
+	 * Of a CPU's own APIC IRR holds only what was in service there and could not be delivered.
+	 */
 	return vm_direct(vcpu->vm) || (vector & 0xf0) > (lapic_ppr(l) & 0xf0) ? vector : -1;
 }
 
@@ -193,8 +198,9 @@ static void tell_move(struct vcpu *vcpu, u64 value)
 }
 
 /*
- * The legal mode changes: SDM vol. 3, figure 11-27. The page stays where it is; BSP is hardware's to say. A CPU's own APIC stays
- * as it is, too: a kick between the two halves of an xAPIC's ICR would change the guest's.
+ * The legal mode changes: SDM vol. 3, figure 11-27. The page stays where it is; BSP is hardware's
+ * to say. A CPU's own APIC stays as it is, too: a kick between the two halves of an xAPIC's ICR
+ * would change the guest's.
  */
 static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 {
@@ -252,7 +258,10 @@ static int lapic_create(struct vm *vm, void **)
 		l->vcpu = vcpu;
 		vcpu->lapic = l;
 		vcpu->apic_base = GUEST_LAPIC_BASE | APIC_BASE_EN | (i == 0 ? APIC_BASE_BSP : 0);
-		/* With one ID that xAPIC mode cannot hold all are handed over in x2APIC mode, as firmware does. */
+		/*
+		 * With one ID that xAPIC mode cannot hold all are handed over in x2APIC mode, as
+		 * firmware does.
+		 */
 		vcpu->apic_base |= vm->wide_ids || direct ? APIC_BASE_EXTD : 0;
 		lapic_timer_init(l);
 		lapic_reset(vcpu);

@@ -108,7 +108,9 @@ struct lapic {
 	struct spinlock door; /* guards `open` */
 	bool open;         /* its CPU's APIC is the guest's: lapic_direct_send() may send to it */
 	bool icr_open;     /* ... and so is its ICR, counted in vm->icrs_open; its own CPU's */
-	/* by SVR, at some time since the VM's start: whoever starts now is another kernel (kexec) */
+	/*
+	 * by SVR, at some time since the VM's start: whoever starts now is another kernel (kexec)
+	 */
 	bool was_on;
 };
 
@@ -153,12 +155,21 @@ void lapic_timer_pause(struct vcpu *vcpu, void *instance, bool paused);
 u32 lapic_timer_current(const struct lapic *l);
 
 /* lapic_direct.c: of a VM that owns its CPUs' local APICs (vm_direct()). */
-/* struct vdev's vcpu_start(), for any VM, and vcpu_stop(), for these: the CPU's APIC becomes the guest's, then the LWK's again. */
+/*
+ * struct vdev's vcpu_start(), for any VM, and vcpu_stop(), for these: the CPU's APIC becomes the
+ * guest's, then the LWK's again.
+ */
 void lapic_direct_start(struct vcpu *vcpu, void *instance);
 void lapic_direct_stop(struct vcpu *vcpu);
-/* A value that the guest may write to a register: gives it to the CPU, too, where that has it. 0; -EFAULT where it raises #GP. */
+/*
+ * A value that the guest may write to a register: gives it to the CPU, too, where that has it. 0;
+ * -EFAULT where it raises #GP.
+ */
 int lapic_direct_write(struct vcpu *vcpu, u32 reg, u64 value);
-/* May its guest send by itself, as the VM file says? Any VM, once it has its CPUs. 0, or -EINVAL (printed). */
+/*
+ * May its guest send by itself, as the VM file says? Any VM, once it has its CPUs. 0, or -EINVAL
+ * (printed).
+ */
 int lapic_direct_check(const struct vm *vm);
 /* struct intc_ops' init(), for any VM. */
 void lapic_direct_init(struct vcpu *vcpu);
@@ -168,7 +179,10 @@ void lapic_direct_send(struct lapic *l, u8 vector);
 /* lapic_ipi.c */
 /* Does the message's destination name this APIC? (11.6.2; shorthands not looked at) */
 bool lapic_match(const struct lapic *l, const struct apic_msg *msg);
-/* Delivers a message; src: the sending APIC or NULL for a device. True when some APIC took it. Any CPU. */
+/*
+ * Delivers a message; src: the sending APIC or NULL for a device. True when some APIC took it. Any
+ * CPU.
+ */
 bool lapic_deliver(struct vm *vm, struct lapic *src, const struct apic_msg *msg);
 /* An NMI for the vCPU. Any CPU. */
 void lapic_nmi(struct lapic *l);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A guest that owns the local APICs of its CPUs (interrupts = direct). Its
- * x2APIC registers are the CPU's own, but for those by which it could reach
- * what is not its: the ICR, whose messages lapic_ipi.c decodes and sends on one
- * by one to the VM's own CPUs, unless there are no others (ipi = direct);
- * APIC_BASE; writes of SVR and of the timer's entry; and the entries of LINT0, LINT1, thermal sensor, performance counters and
- * errors, which are virtual, for the pins and the causes are the LWK's. What a
- * device of the monitor sends is an interrupt of the CPU's own as well.
+ * A guest that owns the local APICs of its CPUs (interrupts = direct). Its x2APIC registers are the
+ * CPU's own, but for those by which it could reach what is not its: the ICR, whose messages
+ * lapic_ipi.c decodes and sends on one by one to the VM's own CPUs, unless there are no others (ipi
+ * = direct); APIC_BASE; writes of SVR and of the timer's entry; and the entries of LINT0, LINT1,
+ * thermal sensor, performance counters and errors, which are virtual, for the pins and the causes
+ * are the LWK's. What a device of the monitor sends is an interrupt of the CPU's own as well.
  */
 #include <margay/errno.h>
 
@@ -22,8 +21,9 @@
 #define VM_CR_R_INIT BIT(1)
 
 /*
- * Registers that the guest reads and writes itself; a CPU raises #GP for reserved bits by itself. Not so all of them for the
- * timer's entry: one that is delivered as SMI would leave its CPU deaf to kicks.
+ * Registers that the guest reads and writes itself; a CPU raises #GP for reserved bits by itself.
+ * Not so all of them for the timer's entry: one that is delivered as SMI would leave its CPU deaf
+ * to kicks.
  */
 static const struct {
 	u8 first;
@@ -118,7 +118,10 @@ static void close_icr(struct vcpu *vcpu)
 	if (!l->icr_open)
 		return;
 	set_icr(vcpu, false);
-	/* No CPU takes a SIPI while it has virtualization on. The last message may be one that goes with the INIT. */
+	/*
+	 * No CPU takes a SIPI while it has virtualization on. The last message may be one that goes
+	 * with the INIT.
+	 */
 	host_rdmsr(X2(LAPIC_ICR), &l->icr);
 	if ((l->icr >> 8 & 7) == APIC_SIPI)
 		lapic_send_icr(l, l->icr);
@@ -138,7 +141,10 @@ void lapic_direct_init(struct vcpu *vcpu)
 
 		while (vm->vcpus[i] != vcpu && vcpu_call(vm->vcpus[i], close_icr) == -EBUSY &&
 		       vcpu_may_answer(vm->vcpus[i], since)) {
-			/* Its owner may be waiting for this one: for a call to be taken, or for a flush. */
+			/*
+			 * Its owner may be waiting for this one: for a call to be taken, or for a
+			 * flush.
+			 */
 			vcpu_serve_call(vcpu);
 			shootdown_note(vcpu);
 		}
@@ -159,8 +165,8 @@ int lapic_direct_write(struct vcpu *vcpu, u32 reg, u64 value)
 }
 
 /*
- * AMD's CPUs keep an INIT that a guest has sent for the host, whom it would end: it shall be an exception there, which trap.c
- * takes (APM vol. 2, 15.30.1).
+ * AMD's CPUs keep an INIT that a guest has sent for the host, whom it would end: it shall be an
+ * exception there, which trap.c takes (APM vol. 2, 15.30.1).
  */
 static void redirect_init(bool on)
 {
@@ -191,8 +197,9 @@ void lapic_direct_start(struct vcpu *vcpu, void *)
 }
 
 /*
- * The VM has ended and kicked all: until nobody sends any more by his ICR, or those that have not stopped are taken for lost. What
- * becomes of these CPUs is seen when all others have left (lost_cpus.c).
+ * The VM has ended and kicked all: until nobody sends any more by his ICR, or those that have not
+ * stopped are taken for lost. What becomes of these CPUs is seen when all others have left
+ * (lost_cpus.c).
  */
 static void wait_for_silence(struct vm *vm)
 {

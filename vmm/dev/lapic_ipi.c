@@ -145,7 +145,9 @@ u32 lapic_destination(const struct vm *vm, u32 low, u32 high)
 
 static struct apic_msg decode_msi(const struct vm *vm, u64 address, u32 data)
 {
-	/* Linux uses logical mode without the redirection hint, so the mode bit counts either way. */
+	/*
+	 * Linux uses logical mode without the redirection hint, so the mode bit counts either way.
+	 */
 	return (struct apic_msg){
 		.dest = lapic_destination(vm, address >> 12 & 0xff, address >> 5 & 0x7f),
 		.logical = address & BIT(2),

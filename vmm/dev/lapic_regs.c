@@ -20,8 +20,8 @@ static const u32 lvt_mask[LAPIC_LVT_COUNT] = {
 };
 
 /*
- * Registers that are 32 bits of struct lapic, and read as they are: which of these, or 0. A switch would be a dozen compares,
- * as the image has no jump tables (thunks.asm).
+ * Registers that are 32 bits of struct lapic, and read as they are: which of these, or 0. A switch
+ * would be a dozen compares, as the image has no jump tables (thunks.asm).
  */
 #define AT(field) (u8)(offsetof(struct lapic, field) / 4)
 #define SIX_AT(field) \
@@ -91,7 +91,9 @@ static void write_svr(struct lapic *l, u32 value)
 		write_lvt(l, reg, l->lvt[LAPIC_LVT(reg)]);
 }
 
-/* Registers that both modes write alike. False: there is none of that number, or it is read-only. */
+/*
+ * Registers that both modes write alike. False: there is none of that number, or it is read-only.
+ */
 static bool write_common(struct lapic *l, u32 reg, u32 value)
 {
 	switch (reg) {
@@ -194,7 +196,9 @@ static int x2apic_read(void *, struct vcpu *vcpu, u32 msr, u64 *value)
 	return 0;
 }
 
-/* Bits that a WRMSR may set; the others, and all of a read-only register's, raise #GP (11.12.1.2). */
+/*
+ * Bits that a WRMSR may set; the others, and all of a read-only register's, raise #GP (11.12.1.2).
+ */
 static int x2apic_writable(u32 reg, u64 *mask)
 {
 	switch (reg) {

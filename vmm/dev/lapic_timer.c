@@ -98,11 +98,17 @@ void lapic_timer_set_divide(struct lapic *l, u32 divide)
 	u32 rest = lapic_timer_current(l);
 
 	l->divide = divide;
-	/* Nothing left of a count that still runs: it is over, and its interrupt comes with the next window. */
+	/*
+	 * Nothing left of a count that still runs: it is over, and its interrupt comes with the
+	 * next window.
+	 */
 	if (!l->timer_period || !rest)
 		return;
 	start_count(l, rest);
-	/* A running period goes on with its rest; the next ones have the full count at the new rate. */
+	/*
+	 * A running period goes on with its rest; the next ones have the full count at the new
+	 * rate.
+	 */
 	if (timer_mode(l) == TIMER_PERIODIC) {
 		u64 end = l->timer_start + l->timer_period;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * With on_mce = inject: each vCPU's bank of machine checks, and the error in it when the guest has used memory that the machine
- * has lost. Linux then gives the page up, and kills who needs it. As Intel's "data load" error, action required, told to one CPU
- * (SDM vol. 3, 16.3 and 16.9.3.2), or AMD's uncorrected error (APM vol. 2, 9.3). Only the hypervisor writes errors.
+ * With on_mce = inject: each vCPU's bank of machine checks, and the error in it when the guest has
+ * used memory that the machine has lost. Linux then gives the page up, and kills who needs it. As
+ * Intel's "data load" error, action required, told to one CPU (SDM vol. 3, 16.3 and 16.9.3.2), or
+ * AMD's uncorrected error (APM vol. 2, 9.3). Only the hypervisor writes errors.
  */
 #include <margay/errno.h>
 
@@ -91,7 +92,9 @@ static bool mce_tell(struct vcpu *vcpu, u64 page)
 	if (vcpu->vm->config->on_mce != ON_MCE_INJECT || page == HOST_LOST_UNKNOWN ||
 	    !gpa_map_of_host(&vm_parts(vcpu->vm)->map, page & ~(PAGE_SIZE - 1), &at))
 		return false;
-	/* Where it is not for one CPU, Intel's are told to all of them, which wait for each other. */
+	/*
+	 * Where it is not for one CPU, Intel's are told to all of them, which wait for each other.
+	 */
 	if (!(hvm->get(vcpu, HVM_CR4) & CR4_MCE) || m->mcg_status & MCG_STATUS_MCIP ||
 	    (intel && !one && vcpu->vm->nr_vcpus > 1))
 		return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The guest's NMI button, by which an operator has a kernel that hangs tell where: pin LINT1 of all local APICs, of which a kernel
- * lets NMIs through at one (Linux: at that of the boot CPU), and port 0x61, where it looks for what an NMI is of. There is none of
- * what that tells of (ICH9 data sheet, 13.7.1: SERR#, I/O channel check), so that Linux takes it for the button
+ * The guest's NMI button, by which an operator has a kernel that hangs tell where: pin LINT1 of all
+ * local APICs, of which a kernel lets NMIs through at one (Linux: at that of the boot CPU), and
+ * port 0x61, where it looks for what an NMI is of. There is none of what that tells of (ICH9 data
+ * sheet, 13.7.1: SERR#, I/O channel check), so that Linux takes it for the button
  * (kernel.unknown_nmi_panic), and not for a PCI error.
  */
 #include <margay/errno.h>
@@ -35,7 +36,10 @@ static int nmi_button_press(struct vm *vm, void *, enum vm_button button)
 	return err;
 }
 
-/* All else is as where there is no such port: who waits for timer 2 there, which is none, goes on at once. */
+/*
+ * All else is as where there is no such port: who waits for timer 2 there, which is none, goes on
+ * at once.
+ */
 static u32 status_read(void *, struct vcpu *, u16, unsigned)
 {
 	return 0xff & ~NMI_STATUS_CAUSES;

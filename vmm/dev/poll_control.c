@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * KVM's MSR 0x4b564d05 (Linux, msr.rst: MSR_KVM_POLL_CONTROL), by which a guest that polls for a while before it halts, as Linux
- * does here, tells its host not to poll as well. This one never does: each vCPU's bit is kept, and has no effect.
+ * KVM's MSR 0x4b564d05 (Linux, msr.rst: MSR_KVM_POLL_CONTROL), by which a guest that polls for a
+ * while before it halts, as Linux does here, tells its host not to poll as well. This one never
+ * does: each vCPU's bit is kept, and has no effect.
  */
 #include <margay/errno.h>
 

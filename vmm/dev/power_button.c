@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The guest's power button: its press is an edge of its pin of the I/O APIC (vmm/acpi/acpi_button.c says so to the guest), and of
- * the pin that wakes one that sleeps (wake_pin.c), where that edge is not heard. A guest that powers off later has been stopped:
- * what its VM file says of a power-off does not follow.
+ * The guest's power button: its press is an edge of its pin of the I/O APIC (vmm/acpi/acpi_button.c
+ * says so to the guest), and of the pin that wakes one that sleeps (wake_pin.c), where that edge is
+ * not heard. A guest that powers off later has been stopped: what its VM file says of a power-off
+ * does not follow.
  */
 #include <margay/errno.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The port by which a guest's kernel says that it has panicked, as QEMU defined it (docs/specs/pvpanic) and Linux' pvpanic-mmio
- * drives it: what is read are the events that are known here, what is written is the one that has happened.
+ * The port by which a guest's kernel says that it has panicked, as QEMU defined it
+ * (docs/specs/pvpanic) and Linux' pvpanic-mmio drives it: what is read are the events that are
+ * known here, what is written is the one that has happened.
  */
 #include "vmm/guest_platform.h"
 #include "vmm/ranges.h"

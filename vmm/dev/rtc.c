@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The guest's CMOS clock (Motorola MC146818A data sheet): the node's wall clock, moved by what this guest has written, which
- * nobody else sees and which its restarts leave alone, as a battery would. It has no interrupt: the alarm's registers are
- * memory, the interrupts' enable bits stay 0, and so does register C.
+ * The guest's CMOS clock (Motorola MC146818A data sheet): the node's wall clock, moved by what this
+ * guest has written, which nobody else sees and which its restarts leave alone, as a battery would.
+ * It has no interrupt: the alarm's registers are memory, the interrupts' enable bits stay 0, and so
+ * does register C.
  */
 #include <margay/errno.h>
 #include <margay/rtc.h>
@@ -74,7 +75,10 @@ static void put_time(struct rtc *r, u64 seconds)
 	r->reg[GUEST_RTC_CENTURY] = encode(r, date.year / 100);
 }
 
-/* The clock goes on from what the registers say; where that is no date it goes on as if nothing had been written. */
+/*
+ * The clock goes on from what the registers say; where that is no date it goes on as if nothing had
+ * been written.
+ */
 static void set_time(struct rtc *r, u64 fraction)
 {
 	const u8 *reg = r->reg;

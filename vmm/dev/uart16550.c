@@ -92,7 +92,10 @@ static u8 interrupt_id(const struct uart *u)
 	if (u->ier & IER_LINE && (u->rx.overrun || rx_break_next(&u->rx)))
 		return IIR_LINE;
 	if (u->ier & IER_RX && u->rx.count) {
-		/* Below the trigger level the character timeout counts as over: nothing waits on this line. */
+		/*
+		 * Below the trigger level the character timeout counts as over: nothing waits on
+		 * this line.
+		 */
 		bool full = !(u->fcr & FCR_ENABLE) || u->rx.count >= trigger[u->fcr >> 6];
 
 		return full ? IIR_RX : IIR_TIMEOUT;
@@ -285,7 +288,10 @@ static void console_rx(struct host_console *con, u8 byte)
 	line_in(con, byte, byte);
 }
 
-/* What Linux' driver of the virtio console, which has no BREAK, takes for SysRq instead (drivers/tty/hvc/hvc_console.c). */
+/*
+ * What Linux' driver of the virtio console, which has no BREAK, takes for SysRq instead
+ * (drivers/tty/hvc/hvc_console.c).
+ */
 #define CTRL_O 0x0f
 
 static void console_rx_break(struct host_console *con)
@@ -324,7 +330,10 @@ static int uart_create(struct vm *vm, void **instance)
 	err = vm_register_pio(vm, GUEST_UART_PORT, GUEST_UART_PORTS, &uart_pio_ops, u);
 	if (err)
 		return err;
-	/* Here, and not when a vCPU starts: of the VMs that boot together the first one has the operator's line. */
+	/*
+	 * Here, and not when a vCPU starts: of the VMs that boot together the first one has the
+	 * operator's line.
+	 */
 	host_console_add(&u->con);
 	vm->console = &u->con;
 	return 0;

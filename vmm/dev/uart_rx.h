@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What has arrived at the guest's UART and was not read yet: bytes, and the BREAKs among them, which belong to the byte at the
- * FIFO's top (National Semiconductor PC16550D data sheet, 8.4). The line is not slowed down: a queue stands behind the FIFO.
+ * What has arrived at the guest's UART and was not read yet: bytes, and the BREAKs among them,
+ * which belong to the byte at the FIFO's top (National Semiconductor PC16550D data sheet, 8.4). The
+ * line is not slowed down: a queue stands behind the FIFO.
  */
 #ifndef VMM_DEV_UART_RX_H
 #define VMM_DEV_UART_RX_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See virtio.h: registers of the transport (virtio 1.2, 4.1.4), and a device's way to its driver's memory. */
+/*
+ * See virtio.h: registers of the transport (virtio 1.2, 4.1.4), and a device's way to its driver's
+ * memory.
+ */
 #include "vmm/dev/virtio.h"
 
 #include <margay/errno.h>
@@ -48,7 +51,10 @@ struct common {
 static_assert(offsetof(struct common, queue_area) == 0x20 && sizeof(struct common) == 0x3c,
 	      "virtio 1.2, 4.1.4.3");
 
-/* 4.1.4: the type of the structure in the first dword, with the capability's length; offset; length. */
+/*
+ * 4.1.4: the type of the structure in the first dword, with the capability's length; offset;
+ * length.
+ */
 #define CAP(type, length) ((length) * 4 << 16 | (u32)(type) << 24)
 static const struct pci_virtual_cap caps[] = {
 	{ PCI_CAP_VENDOR, 4, false, { CAP(1, 4), 0, AREA_COMMON *AREA, sizeof(struct common) } },
@@ -159,7 +165,10 @@ bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size)
 	return transfer(v, at, (u8 *)(uintptr_t)buf, size, true);
 }
 
-/* Where the place is: the buffer, behind those that end before it; false: the chain has no more, up to buffer `end`. */
+/*
+ * Where the place is: the buffer, behind those that end before it; false: the chain has no more, up
+ * to buffer `end`.
+ */
 static bool find(const struct virtq_chain *c, struct virtio_place *place, unsigned end)
 {
 	for (; place->buffer < end && place->at >= c->buffer[place->buffer].len; place->buffer++)
@@ -223,7 +232,10 @@ static void write_status(struct virtio *v, u8 value)
 		reset(v);
 		return;
 	}
-	/* 2.1.1: nothing but a reset clears a bit. A driver that could take FEATURES_OK back would change features under way. */
+	/*
+	 * 2.1.1: nothing but a reset clears a bit. A driver that could take FEATURES_OK back would
+	 * change features under way.
+	 */
 	value &= STATUS_DRIVERS & (u8)~v->status;
 	/* 3.1.1: it does not take what was not offered, nor a driver of old. */
 	if (value & STATUS_FEATURES_OK &&
@@ -351,7 +363,10 @@ void virtio_again(struct virtio *v, struct vcpu *vcpu, unsigned queue)
 	pci_virtual_again(&v->pci, vcpu);
 }
 
-/* One queue: what is done while the lock is held is what the device does of one. The next in turn, so that each comes. */
+/*
+ * One queue: what is done while the lock is held is what the device does of one. The next in turn,
+ * so that each comes.
+ */
 static void go_on(struct pci_virtual *f, struct vcpu *vcpu)
 {
 	struct virtio *v = container_of(f, struct virtio, pci);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Virtio devices as PCI functions, of version 1 only (virtio 1.2, 2 and 4.1): what vmm/dev/virtio.c does for each of them. */
+/*
+ * Virtio devices as PCI functions, of version 1 only (virtio 1.2, 2 and 4.1): what vmm/dev/virtio.c
+ * does for each of them.
+ */
 #ifndef VMM_VIRTIO_H
 #define VMM_VIRTIO_H
 
@@ -17,13 +20,16 @@ struct virtio {
 	unsigned nr_queues;
 	unsigned config_size;
 	u16 queue_size; /* entries at most; 0: 128 */
-	/* chain, in buffers, of which a device has all that it is; 0: any. See struct virtq_chain */
+	/*
+	 * chain, in buffers, of which a device has all that it is; 0: any. See struct virtq_chain
+	 */
 	u16 longest;
 	const void *config; /* device configuration, which the driver reads */
 	u64 features; /* beside those of the transport */
 	/*
-	 * Works on a queue that is enabled, for the driver has notified; does a bounded amount. The lock is held. True: there is
-	 * more of it. It gives back by virtq_done() and ends with virtio_interrupt().
+	 * Works on a queue that is enabled, for the driver has notified; does a bounded amount. The
+	 * lock is held. True: there is more of it. It gives back by virtq_done() and ends with
+	 * virtio_interrupt().
 	 */
 	bool (*run)(struct virtio *v, unsigned queue);
 	/* Need it not be notified of what the queue is offered? NULL: it need. */
@@ -49,22 +55,33 @@ int virtio_add(struct vm *vm, struct virtio *v, u32 class_code);
 /* May the device work on the queue? Asked by itself when it runs for another reason than run(). */
 bool virtio_runs(const struct virtio *v, unsigned queue);
 /*
- * And may a CPU that is not of its vCPU in an exit, for another VM's frame or what was typed? Not while its VM is paused: then its
- * memory stays as it is. The lock is held (pci_virtual_settle()), and the device says `others`.
+ * And may a CPU that is not of its vCPU in an exit, for another VM's frame or what was typed? Not
+ * while its VM is paused: then its memory stays as it is. The lock is held (pci_virtual_settle()),
+ * and the device says `others`.
  */
 bool virtio_others_may(const struct virtio *v, unsigned queue);
-/* The next request of a queue, in v->chain: true; false: there is none, or the driver has broken its queue and must reset. */
+/*
+ * The next request of a queue, in v->chain: true; false: there is none, or the driver has broken
+ * its queue and must reset.
+ */
 bool virtio_next(struct virtio *v, unsigned queue);
-/* Enough has been done at once: this vCPU goes on with the queue, as pci_virtual_again() says. The lock is held. */
+/*
+ * Enough has been done at once: this vCPU goes on with the queue, as pci_virtual_again() says. The
+ * lock is held.
+ */
 void virtio_again(struct virtio *v, struct vcpu *vcpu, unsigned queue);
 /* Tells the driver, if it wants to know, what was given back. */
 void virtio_interrupt(struct virtio *v, unsigned queue);
-/* Copies between buf and the chain, from byte `at` of what the device reads, or writes. False: that is not in the guest's RAM. */
+/*
+ * Copies between buf and the chain, from byte `at` of what the device reads, or writes. False: that
+ * is not in the guest's RAM.
+ */
 bool virtio_read(struct virtio *v, u64 at, void *buf, u64 size);
 bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size);
 /*
- * Copies between two guests: the next `size` bytes of what one device reads to byte `at` of what the other writes. *place: how far
- * it is there; it goes forward only, so that many copies are one walk along both chains.
+ * Copies between two guests: the next `size` bytes of what one device reads to byte `at` of what
+ * the other writes. *place: how far it is there; it goes forward only, so that many copies are one
+ * walk along both chains.
  */
 struct virtio_place {
 	unsigned buffer;

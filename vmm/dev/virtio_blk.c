@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Disks (virtio 1.2, 5.2): a boot module, which all VMs that name it read where it lies, or memory of the VM's own, zero at
- * first. Every request is done at once, on the CPU that notifies, by one copy.
+ * Disks (virtio 1.2, 5.2): a boot module, which all VMs that name it read where it lies, or memory
+ * of the VM's own, zero at first. Every request is done at once, on the CPU that notifies, by one
+ * copy.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -141,7 +142,10 @@ static void count(struct disk *d, u32 type, u64 size, u8 status)
 	}
 }
 
-/* The request in the chain, of which `out` bytes follow its header and `in` are for its answer without the status. */
+/*
+ * The request in the chain, of which `out` bytes follow its header and `in` are for its answer
+ * without the status.
+ */
 static void serve(struct disk *d, u64 out, u64 in)
 {
 	struct virtio *v = &d->virtio;

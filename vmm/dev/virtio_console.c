@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The guest's fast console, hvc0 in Linux (virtio 1.2, 5.3), with console = virtio: beside the UART, on whose place among those
- * who share the node's serial line it writes. Output waits in a buffer of its own, so that a driver that waits for its answer
- * with interrupts off, as Linux' does, does not wait for the line. What is typed comes here once the driver has given buffers.
+ * The guest's fast console, hvc0 in Linux (virtio 1.2, 5.3), with console = virtio: beside the
+ * UART, on whose place among those who share the node's serial line it writes. Output waits in a
+ * buffer of its own, so that a driver that waits for its answer with interrupts off, as Linux'
+ * does, does not wait for the line. What is typed comes here once the driver has given buffers.
  */
 #include <margay/host.h>
 
@@ -84,7 +85,10 @@ static bool put(struct console *c)
 	return c->sent >= all;
 }
 
-/* A request that does not fit is looked up anew when there is room: so much of it is sent. True: there is more. */
+/*
+ * A request that does not fit is looked up anew when there is room: so much of it is sent. True:
+ * there is more.
+ */
 static bool take_output(struct console *c)
 {
 	struct virtio *v = &c->virtio;
@@ -127,7 +131,10 @@ static void give_input(struct console *c)
 	struct virtio *v = &c->virtio;
 	struct ring *r = &c->input;
 
-	/* Linux takes one buffer at an interrupt: the next one follows when that has been offered again (drivers/tty/hvc). */
+	/*
+	 * Linux takes one buffer at an interrupt: the next one follows when that has been offered
+	 * again (drivers/tty/hvc).
+	 */
 	for (unsigned chains = 0;
 	     r->count && chains < CHAINS &&
 	     !(c->given && virtq_watch(&v->queue[QUEUE_INPUT]) == c->offered) &&
@@ -148,8 +155,8 @@ static void give_input(struct console *c)
 }
 
 /*
- * Whoever types holds locks that others want, or is another guest's CPU, which has no time for this guest's buffers: its own first
- * vCPU looks at them.
+ * Whoever types holds locks that others want, or is another guest's CPU, which has no time for this
+ * guest's buffers: its own first vCPU looks at them.
  */
 static bool rx(struct second_console *second, u8 byte)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Network interfaces (virtio 1.2, 5.1): making them, joining them to segments, and what their drivers say by the control queue. */
+/*
+ * Network interfaces (virtio 1.2, 5.1): making them, joining them to segments, and what their
+ * drivers say by the control queue.
+ */
 #include "vmm/dev/virtio_net.h"
 
 #include <margay/errno.h>
@@ -46,7 +49,10 @@ static unsigned ports_pages(unsigned count)
 
 /* ---- segments --------------------------------------------------------------------------- */
 
-/* The segment of that name, which is all of an array, with one member more; NULL: there is no memory. */
+/*
+ * The segment of that name, which is all of an array, with one member more; NULL: there is no
+ * memory.
+ */
 static struct lan *get_segment(const char *name)
 {
 	struct lan *s, *new = host_pages_alloc(SEGMENT_PAGES, -1);
@@ -122,7 +128,7 @@ static bool control(struct port *p, unsigned queue)
 	return n == COMMANDS_MAX;
 }
 
-/* ---- the device --------------------------------------------------------------------------------- */
+/* ---- the device ------------------------------------------------------------------------- */
 
 static bool run(struct virtio *v, unsigned queue)
 {
@@ -254,7 +260,10 @@ static void say(struct vm *vm, const struct port *p)
 		p->got.large, p->got.bytes, p->full, p->bad);
 }
 
-/* With the first vCPU that leaves nobody interrupts the VM any more: its local APICs are about to be the hypervisor's. */
+/*
+ * With the first vCPU that leaves nobody interrupts the VM any more: its local APICs are about to
+ * be the hypervisor's.
+ */
 static void net_vcpu_stop(struct vcpu *vcpu, void *instance)
 {
 	struct ports *all = instance;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Private to vmm/dev/virtio_net*.c: the interfaces of VMs (virtio 1.2, 5.1), and the segments that join them. */
+/*
+ * Private to vmm/dev/virtio_net*.c: the interfaces of VMs (virtio 1.2, 5.1), and the segments that
+ * join them.
+ */
 #ifndef VMM_VIRTIO_NET_H
 #define VMM_VIRTIO_NET_H
 
@@ -40,8 +43,9 @@ struct net_config {
 };
 
 /*
- * A segment, while somebody is on it. Its lock is that of all functions on it: who sends has all that he needs of the receivers,
- * whose drivers may reset them at any time, and two that send to each other do not wait for each other.
+ * A segment, while somebody is on it. Its lock is that of all functions on it: who sends has all
+ * that he needs of the receivers, whose drivers may reset them at any time, and two that send to
+ * each other do not wait for each other.
  */
 struct lan {
 	struct lan *next; /* guarded by the list's lock */
@@ -76,12 +80,17 @@ struct port {
 	u8 pair_of[NET_FLOWS]; /* by which the driver has sent last, by net_flow() */
 	struct net_count sent;
 	struct net_count got;
-	/* no frames, or from another's address; frames that it had no room for, or was paused for */
+	/*
+	 * no frames, or from another's address; frames that it had no room for, or was paused for
+	 */
 	u64 bad;
 	u64 full;
 };
 
-/* virtio_net_copy.c: sends what the driver has offered in a queue; true: there is more. Under the segment's lock. */
+/*
+ * virtio_net_copy.c: sends what the driver has offered in a queue; true: there is more. Under the
+ * segment's lock.
+ */
 bool net_transmit(struct port *p, unsigned queue);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Frames on their way (virtio 1.2, 5.1.6): who sends copies, on its own CPU, from its guest's memory into the buffers that the
- * receivers' drivers have offered. The first bytes and the header are copied once, judged, and handed on as they were judged.
- * What a receiver's driver cannot take as it is, is made frames of the usual size, with checksums.
+ * Frames on their way (virtio 1.2, 5.1.6): who sends copies, on its own CPU, from its guest's
+ * memory into the buffers that the receivers' drivers have offered. The first bytes and the header
+ * are copied once, judged, and handed on as they were judged. What a receiver's driver cannot take
+ * as it is, is made frames of the usual size, with checksums.
  */
 #include <margay/string.h>
 
@@ -10,9 +11,10 @@
 #include "vmm/memory/guest_mem.h"
 
 /*
- * What is done in one go, with the segment's lock held, and before the vCPU looks at what may keep it from its guest: in
- * instructions, about, as many as a plain frame of 64 KiB takes (test_net_hold.c counts them). A piece of work begins if what it is
- * expected to take is left, or as the first; what a receiver's chains cost beyond that is known when they have been met.
+ * What is done in one go, with the segment's lock held, and before the vCPU looks at what may keep
+ * it from its guest: in instructions, about, as many as a plain frame of 64 KiB takes
+ * (test_net_hold.c counts them). A piece of work begins if what it is expected to take is left, or
+ * as the first; what a receiver's chains cost beyond that is known when they have been met.
  */
 #define WORK_MAX 30000u
 #define COST_COPY(bytes) ((u32)(bytes) / 8)
@@ -22,7 +24,10 @@
 #define COST_BUFFER 100u /* of each buffer in one, of the sender's, too; */
 #define COST_BRIDGE 50u  /* of each table that an address is looked up in; */
 #define COST_VCPU 50u    /* and of each vCPU that an interrupt may be for */
-/* What a frame may take of a receiver's, whose driver shall not make work for others: of 1,536 bytes it takes 43. */
+/*
+ * What a frame may take of a receiver's, whose driver shall not make work for others: of 1,536
+ * bytes it takes 43.
+ */
 #define CHAINS_MAX 64u
 
 struct hold {
@@ -58,7 +63,10 @@ static bool begin(struct hold *h, u32 cost)
 
 /* ---- into a receiver's buffers ------------------------------------------------------------- */
 
-/* Bytes of the frame from `from` on, to byte `at` of the receiver's chain. *rest: how far it is behind the head. */
+/*
+ * Bytes of the frame from `from` on, to byte `at` of the receiver's chain. *rest: how far it is
+ * behind the head.
+ */
 static bool copy(struct virtio *v, u64 at, const struct frame *f, u32 from, u64 size,
 		 struct virtio_place *rest)
 {
@@ -82,7 +90,10 @@ static void find_number(const struct virtq_chain *c, u64 out[2])
 	}
 }
 
-/* By one chain, or with mergeable buffers by several, which the driver sees at once. False: it does not fit, nothing is taken. */
+/*
+ * By one chain, or with mergeable buffers by several, which the driver sees at once. False: it does
+ * not fit, nothing is taken.
+ */
 static bool put(struct port *to, unsigned queue, const struct net_header *header,
 		const struct frame *f, u32 size, struct hold *h)
 {
@@ -138,11 +149,12 @@ static bool give(struct port *to, unsigned queue, const struct net_header *heade
 	return true;
 }
 
-/* ---- what the receiver's driver can take ------------------------------------------------------ */
+/* ---- what the receiver's driver can take ------------------------------------------------ */
 
 /*
- * A large frame, cut: from the piece on that is next. Each is copied to where no guest can change it, behind judged headers.
- * False: the rest must wait. After one that does not fit the others are lost, too.
+ * A large frame, cut: from the piece on that is next. Each is copied to where no guest can change
+ * it, behind judged headers. False: the rest must wait. After one that does not fit the others are
+ * lost, too.
  */
 static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const struct frame *f,
 			u32 *next, struct hold *h)
@@ -228,7 +240,7 @@ static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *
 	return true;
 }
 
-/* ---- out of the sender's -------------------------------------------------------------------------- */
+/* ---- out of the sender's ---------------------------------------------------------------- */
 
 /* Has the driver accepted what it asks for? */
 static bool may_ask(const struct port *p, const struct net_header *h)
@@ -269,7 +281,9 @@ static u64 mac_at(const u8 *p)
 	return mac;
 }
 
-/* Asked anew each time that a frame goes on: the guest may have put another in its place meanwhile. */
+/*
+ * Asked anew each time that a frame goes on: the guest may have put another in its place meanwhile.
+ */
 static bool may_come(struct port *p, const struct frame *f)
 {
 	return net_admit(&p->segment->net, &p->net, mac_at(f->head + 6),
@@ -284,7 +298,10 @@ static void count(struct port *p, unsigned pair, const struct frame *f)
 	p->sent.large += f->header.gso_type != NET_GSO_NONE;
 }
 
-/* The frame in hand, to one port after the other. False: so much has been done that the rest must wait. */
+/*
+ * The frame in hand, to one port after the other. False: so much has been done that the rest must
+ * wait.
+ */
 static bool forward(struct port *p, unsigned pair, const struct frame *f, struct hold *h)
 {
 	struct net_segment *net = &p->segment->net;

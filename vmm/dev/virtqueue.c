@@ -160,7 +160,10 @@ u16 virtq_watch(struct virtq *q)
 
 	if (!q->event_index)
 		return index;
-	/* avail_event; then the index once more, for the driver writes that before it reads this (2.7.10). */
+	/*
+	 * avail_event; then the index once more, for the driver writes that before it reads this
+	 * (2.7.10).
+	 */
 	store(q, (u16 *)(void *)&used->ring[q->size], index);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return load(q, &avail->index);

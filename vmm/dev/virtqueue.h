@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: split virtqueues (virtio 1.2, 2.7) as the device sees them. The driver is hostile and may change its memory at any
- * time: what is judged is a copy, read once. All calls under the device's lock.
+ * Pure module: split virtqueues (virtio 1.2, 2.7) as the device sees them. The driver is hostile
+ * and may change its memory at any time: what is judged is a copy, read once. All calls under the
+ * device's lock.
  */
 #ifndef VMM_VIRTQUEUE_H
 #define VMM_VIRTQUEUE_H
@@ -58,7 +59,10 @@ typedef void *virtq_memory(void *guest, u64 gpa, u64 size);
 
 /* Finds the three areas: 0; -EINVAL: they are not in the guest's RAM, or not aligned. */
 int virtq_enable(struct virtq *q, virtq_memory *memory, virtq_lost *lost, void *guest);
-/* 1: the next request, in *chain; 0: there is none, and the driver will notify; -EINVAL: the ring or the chain is broken. */
+/*
+ * 1: the next request, in *chain; 0: there is none, and the driver will notify; -EINVAL: the ring
+ * or the chain is broken.
+ */
 int virtq_next(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain);
 /* The driver's index: how many it has ever offered, modulo 2^16. It will notify of the next one. */
 u16 virtq_watch(struct virtq *q);
@@ -66,7 +70,10 @@ u16 virtq_watch(struct virtq *q);
 void virtq_put_back(struct virtq *q, unsigned n);
 /* Gives a request back, of which the device has written so many bytes. */
 void virtq_done(struct virtq *q, unsigned head, u32 written);
-/* The same of several at once, which the driver sees together: each by its number from 0 on, then all of them. */
+/*
+ * The same of several at once, which the driver sees together: each by its number from 0 on, then
+ * all of them.
+ */
 void virtq_stage(struct virtq *q, unsigned i, unsigned head, u32 written);
 void virtq_publish(struct virtq *q, unsigned n);
 /* Does the driver want an interrupt for what was given back since this was asked last? */

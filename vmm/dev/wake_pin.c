@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The GPIO controller whose one pin wakes a guest that sleeps in suspend-to-idle, which any Linux has. Linux keeps a generic event
- * device's interrupt off there; of hardware-reduced ACPI's ways only a pin of _AEI that is ExclusiveAndWake is armed (ACPI 6.4,
- * 6.2.6 and 19.6.55). It is a community of Intel's Atom E3800 (data sheet 329670, volume 3, "GPIO NCORE"), whose driver is built
- * into general kernels: pads of 16 bytes with CONF0 first and VAL third, and at 0x800 the interrupts that pend, cleared by
- * writing 1.
+ * The GPIO controller whose one pin wakes a guest that sleeps in suspend-to-idle, which any Linux
+ * has. Linux keeps a generic event device's interrupt off there; of hardware-reduced ACPI's ways
+ * only a pin of _AEI that is ExclusiveAndWake is armed (ACPI 6.4, 6.2.6 and 19.6.55). It is a
+ * community of Intel's Atom E3800 (data sheet 329670, volume 3, "GPIO NCORE"), whose driver is
+ * built into general kernels: pads of 16 bytes with CONF0 first and VAL third, and at 0x800 the
+ * interrupts that pend, cleared by writing 1.
  */
 #include <margay/errno.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A watchdog that the guest's ACPI table WDAT describes (vmm/acpi/acpi_devices.c; Microsoft, "Hardware Watchdog Timers Design
- * Specification"), so that Linux' wdat_wdt drives it. Its bite ends the VM, whatever the guest does: timers are the host's.
+ * A watchdog that the guest's ACPI table WDAT describes (vmm/acpi/acpi_devices.c; Microsoft,
+ * "Hardware Watchdog Timers Design Specification"), so that Linux' wdat_wdt drives it. Its bite
+ * ends the VM, whatever the guest does: timers are the host's.
  */
 #include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
@@ -20,7 +21,10 @@ struct watchdog {
 	struct spinlock lock; /* guards the next two */
 	u16 count;            /* ticks of GUEST_WATCHDOG_TICK_MS from one feeding to the bite */
 	u64 deadline;         /* host TSC; 0: not running */
-	/* Each feeding arms that vCPU's: so the last one's is always armed for the deadline, and the others find out. */
+	/*
+	 * Each feeding arms that vCPU's: so the last one's is always armed for the deadline, and
+	 * the others find out.
+	 */
 	struct feeder {
 		struct host_timer timer;
 		struct vcpu *vcpu;

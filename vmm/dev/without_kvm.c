@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * See without_kvm.h. The other sign is a PIT: Linux looks for one, which there is not, where it has no clock of KVM's (arch/x86/
- * kernel/tsc.c: quick_pit_calibrate()). It does so for the CPU's rate when its TSC's was told, too, but once; again only if it does
- * not know that word, and then for ever.
+ * See without_kvm.h. The other sign is a PIT: Linux looks for one, which there is not, where it has
+ * no clock of KVM's (arch/x86/ kernel/tsc.c: quick_pit_calibrate()). It does so for the CPU's rate
+ * when its TSC's was told, too, but once; again only if it does not know that word, and then for
+ * ever.
  */
 #include "vmm/dev/without_kvm.h"
 

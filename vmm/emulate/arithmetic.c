@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Arithmetic and bit instructions with an operand in memory, of any size, and the flags that they leave (SDM vol. 2 for each). */
+/*
+ * Arithmetic and bit instructions with an operand in memory, of any size, and the flags that they
+ * leave (SDM vol. 2 for each).
+ */
 #include <margay/errno.h>
 
 #include "vmm/emulate/emulate.h"
@@ -51,7 +54,9 @@ static u64 bit_op(enum insn_op op, unsigned size, u64 value, u64 index, u64 *rfl
 	}
 }
 
-/* The value of any of these instructions, of which some have one operand, and the flags it leaves. */
+/*
+ * The value of any of these instructions, of which some have one operand, and the flags it leaves.
+ */
 static u64 compute(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 {
 	u64 carry = *rflags & RFLAGS_CF, r;
@@ -82,7 +87,10 @@ int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn)
 	gva = emulate_operand(vcpu, insn);
 	other = insn->has_imm ? insn_truncate(insn->imm, size)
 			      : emulate_get_gpr(vcpu, insn->reg, size, insn->rex);
-	/* A register index reaches beyond the operand, in units of its size, signed (SDM vol. 2, BT). */
+	/*
+	 * A register index reaches beyond the operand, in units of its size, signed (SDM vol. 2,
+	 * BT).
+	 */
 	if (insn->op >= INSN_BTS && insn->op <= INSN_BT && !insn->has_imm)
 		gva += (u64)(((s64)insn_sign_extend(other, size) >> (size == 8   ? 6
 								     : size == 4 ? 5

@@ -79,7 +79,10 @@ static bool is_vector_prefix(const struct decoder *d, u8 b, u8 next)
 	}
 }
 
-/* The registers' upper bits are stored inverted, as vvvv is; all but R mean something in 64-bit mode only, where R can be 0. */
+/*
+ * The registers' upper bits are stored inverted, as vvvv is; all but R mean something in 64-bit
+ * mode only, where R can be 0.
+ */
 static void vex_payload(struct decoder *d, u8 registers, u8 last)
 {
 	d->rex = d->mode == MODE_64 ? (u8)(~registers >> 5 & 7) : 0;
@@ -88,7 +91,10 @@ static void vex_payload(struct decoder *d, u8 registers, u8 last)
 	d->vex_pp = last & 3;
 }
 
-/* The two bytes behind the registers': W, vvvv, pp; z, vector length, b, V', aaa (SDM vol. 2, 2.7.1). */
+/*
+ * The two bytes behind the registers': W, vvvv, pp; z, vector length, b, V', aaa (SDM vol. 2,
+ * 2.7.1).
+ */
 static void evex_payload(struct decoder *d, u8 registers)
 {
 	u8 second = decode_fetch(d), third = decode_fetch(d);

@@ -76,7 +76,10 @@ struct insn {
 	enum insn_op op;
 	enum insn_mode mode; /* as given */
 	u8 len;            /* whole instruction, 1..15 */
-	/* operand size in bytes: 1, 2, 4, 8 (memory operand's for movzx/movsx); CMPXCHG16B, vectors: up to 64 */
+	/*
+	 * operand size in bytes: 1, 2, 4, 8 (memory operand's for movzx/movsx); CMPXCHG16B,
+	 * vectors: up to 64
+	 */
 	u8 opsize;
 	u8 dstsize; /* destination register's size for movzx/movsx */
 	u8 addrsize; /* 2, 4, 8 */

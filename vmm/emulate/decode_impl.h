@@ -27,7 +27,10 @@ struct decoder {
 	bool addrsize_prefix;
 	bool has_seg;
 	bool vector; /* VEX, EVEX or XOP */
-	/* VEX or EVEX with no more than two operands, of which none is masked or broadcast, by these: */
+	/*
+	 * VEX or EVEX with no more than two operands, of which none is masked or broadcast, by
+	 * these:
+	 */
 	bool plain;
 	bool evex;
 	bool vex_w;
@@ -106,7 +109,10 @@ extern const struct opcode opcode_0f[256];
  * form that is undefined. May change insn->op and *oc. 0 or -EINVAL.
  */
 int decode_refine(struct decoder *d, struct opcode *oc);
-/* ModRM (already read) names memory: is it one of INSN_VECTOR's moves? Then op, opsize and *oc are set. */
+/*
+ * ModRM (already read) names memory: is it one of INSN_VECTOR's moves? Then op, opsize and *oc are
+ * set.
+ */
 bool decode_vector(struct decoder *d, struct opcode *oc);
 /* Reads the ModRM operand's SIB and displacement. */
 void decode_modrm(struct decoder *d, unsigned attr);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the moves between memory and a whole vector register, legacy, VEX and EVEX without a mask, by which programs copy
- * memory (SDM vol. 2: MOVUPS, MOVUPD, MOVAPS, MOVAPD, MOVNTPS, MOVNTPD, MOVDQA, MOVDQU, MOVNTDQ, MOVNTDQA, LDDQU).
+ * Pure module: the moves between memory and a whole vector register, legacy, VEX and EVEX without a
+ * mask, by which programs copy memory (SDM vol. 2: MOVUPS, MOVUPD, MOVAPS, MOVAPD, MOVNTPS,
+ * MOVNTPD, MOVDQA, MOVDQU, MOVNTDQ, MOVNTDQA, LDDQU).
  */
 #include "vmm/emulate/decode_impl.h"
 
 /* Mandatory prefixes, by VEX.pp. */
 enum { NONE = 1 << 0, P66 = 1 << 1, PF3 = 1 << 2, PF2 = 1 << 3 };
-/* EVEX and its bit W: any; any, and there is no other encoding; none, there is no such instruction; as the prefix 66; 0. */
+/*
+ * EVEX and its bit W: any; any, and there is no other encoding; none, there is no such instruction;
+ * as the prefix 66; 0.
+ */
 enum evex_w { W_ANY, W_ONLY, W_NEVER, W_BY_66, W_0 };
 
 static const struct {

@@ -37,7 +37,10 @@ static int fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 addr, const
 	return err;
 }
 
-/* An instruction that may reach into the next page, which need not be mapped: first what lies on this one. */
+/*
+ * An instruction that may reach into the next page, which need not be mapped: first what lies on
+ * this one.
+ */
 static noinline int fetch_parts(struct vcpu *vcpu, const struct hvm_context *c, u64 addr,
 				struct insn *insn)
 {
@@ -139,7 +142,9 @@ void emulate_skip_slowly(struct vcpu *vcpu, u64 rip)
 {
 	struct hvm_context c;
 
-	/* Outside 64-bit mode EIP wraps; an entry with more bits would fail (SDM vol. 3, 27.3.1.4). */
+	/*
+	 * Outside 64-bit mode EIP wraps; an entry with more bits would fail (SDM vol. 3, 27.3.1.4).
+	 */
 	hvm->get_context(vcpu, &c);
 	vcpu->regs.rip = mode(&c) == MODE_64 ? rip : (u32)rip;
 	emulate_retire(vcpu);

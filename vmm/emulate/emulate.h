@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Instruction emulation: fetching and stepping over, and memory or port operands that devices own. */
+/*
+ * Instruction emulation: fetching and stepping over, and memory or port operands that devices own.
+ */
 #ifndef VMM_EMULATE_H
 #define VMM_EMULATE_H
 
@@ -8,9 +10,9 @@
 #include "vmm/vcpu.h"
 
 /*
- * Fetches and decodes the instruction at CS:RIP. 0 and *insn, which is valid until the next fetch; -EFAULT with a #PF
- * already raised when the guest's mapping has gone meanwhile; -EINVAL when the bytes are no instruction that the decoder
- * knows; -EIO when they are not in RAM.
+ * Fetches and decodes the instruction at CS:RIP. 0 and *insn, which is valid until the next fetch;
+ * -EFAULT with a #PF already raised when the guest's mapping has gone meanwhile; -EINVAL when the
+ * bytes are no instruction that the decoder knows; -EIO when they are not in RAM.
  */
 int emulate_fetch(struct vcpu *vcpu, const struct insn **insn);
 
@@ -31,14 +33,21 @@ static inline void emulate_skip(struct vcpu *vcpu, unsigned len)
 	}
 	r->rip = rip;
 	vcpu->retries = 0;
-	/* An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1). */
+	/*
+	 * An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1).
+	 */
 	r->rflags &= ~RFLAGS_RF;
 	r->shadow = 0;
 }
 
-/* The same for the instruction that made this exit, whose length the CPU did not tell: decodes it. */
+/*
+ * The same for the instruction that made this exit, whose length the CPU did not tell: decodes it.
+ */
 void emulate_skip_unknown(struct vcpu *vcpu);
-/* The length of the instruction at CS:RIP when it is one of those that exit most, without a prefix; 0 where it needs decoding. */
+/*
+ * The length of the instruction at CS:RIP when it is one of those that exit most, without a prefix;
+ * 0 where it needs decoding.
+ */
 unsigned emulate_peek_length(struct vcpu *vcpu);
 
 static inline void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
@@ -49,14 +58,17 @@ static inline void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exi
 		emulate_skip_unknown(vcpu);
 }
 
-/* A register operand of 1, 2, 4 or 8 bytes, with the partial-register rules of SDM vol. 1, 3.4.1.1. */
+/*
+ * A register operand of 1, 2, 4 or 8 bytes, with the partial-register rules of SDM vol. 1, 3.4.1.1.
+ */
 u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex);
 void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 value);
 
 /*
- * Operand access at a linear address: RAM, a device, or nothing (reads as
- * ones, writes vanish). size 1, 2, 4 or 8; a value to write may have more bits. 0; -EFAULT with #PF or #GP raised; -EAGAIN: the
- * machine has lost a page of it, which the guest has been told, or its VM has ended: nothing of the instruction is carried out.
+ * Operand access at a linear address: RAM, a device, or nothing (reads as ones, writes vanish).
+ * size 1, 2, 4 or 8; a value to write may have more bits. 0; -EFAULT with #PF or #GP raised;
+ * -EAGAIN: the machine has lost a page of it, which the guest has been told, or its VM has ended:
+ * nothing of the instruction is carried out.
  */
 int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value);
 int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value);
@@ -87,13 +99,16 @@ static inline void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, uns
 u64 emulate_linear(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset);
 u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);
 
-/* The instruction, or one repetition of it, is done: the shadow ends, the trap of a step or breakpoint comes. */
+/*
+ * The instruction, or one repetition of it, is done: the shadow ends, the trap of a step or
+ * breakpoint comes.
+ */
 void emulate_retire(struct vcpu *vcpu);
 
 /*
- * arithmetic.c, exchange.c, vector.c and strings.c, only in images with VM_EMULATE_ALL. All carry the instruction out but for
- * RIP: 0; -EFAULT with an exception raised; -EINVAL: not one of theirs; -EAGAIN: come back to the same RIP, for memory is lost,
- * or a string has more repetitions.
+ * arithmetic.c, exchange.c, vector.c and strings.c, only in images with VM_EMULATE_ALL. All carry
+ * the instruction out but for RIP: 0; -EFAULT with an exception raised; -EINVAL: not one of theirs;
+ * -EAGAIN: come back to the same RIP, for memory is lost, or a string has more repetitions.
  */
 int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn);
 int emulate_exchange(struct vcpu *vcpu, const struct insn *insn);
@@ -120,12 +135,16 @@ void emulate_io(struct vcpu *vcpu, const struct vmexit *exit);
  */
 bool emulate_again(struct vcpu *vcpu);
 
-/* Ends the VM as crashed, with the reason, RIP and the bytes there: its kernel has arranged what cannot go on. */
+/*
+ * Ends the VM as crashed, with the reason, RIP and the bytes there: its kernel has arranged what
+ * cannot go on.
+ */
 void emulate_give_up(struct vcpu *vcpu, const char *why);
 
 /*
- * The instruction at RIP is not emulated, nor fetched where there is no RAM. A program of the guest's may choose any, and map
- * what its kernel lets it have: at CPL 3 it gets #UD, and the VM lives on: true. False in the guest's kernel.
+ * The instruction at RIP is not emulated, nor fetched where there is no RAM. A program of the
+ * guest's may choose any, and map what its kernel lets it have: at CPL 3 it gets #UD, and the VM
+ * lives on: true. False in the guest's kernel.
  */
 bool emulate_refuse_program(struct vcpu *vcpu);
 /* The same, or emulate_give_up(). */

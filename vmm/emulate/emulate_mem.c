@@ -8,7 +8,10 @@
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vm_parts.h"
 
-/* An aligned access of 1, 2, 4 or 8 bytes: of the device whose range holds all of it and that takes such, or of nobody. */
+/*
+ * An aligned access of 1, 2, 4 or 8 bytes: of the device whose range holds all of it and that takes
+ * such, or of nobody.
+ */
 static void access_device(struct vcpu *vcpu, u64 addr, unsigned size, bool write, u64 *value)
 {
 	u64 offset;
@@ -22,7 +25,9 @@ static void access_device(struct vcpu *vcpu, u64 addr, unsigned size, bool write
 		*value = insn_truncate(r ? r->ops->read(r->dev, vcpu, offset, size) : ~0ull, size);
 }
 
-/* What is not such an access is several of them, the largest that are, from the lowest address on. */
+/*
+ * What is not such an access is several of them, the largest that are, from the lowest address on.
+ */
 static noinline void access_parts(struct vcpu *vcpu, u64 addr, unsigned size, bool write,
 				  u64 *value)
 {
@@ -37,7 +42,10 @@ static noinline void access_parts(struct vcpu *vcpu, u64 addr, unsigned size, bo
 	}
 }
 
-/* Of an access that would begin at it. It is told of once, before any of the instruction is carried out. */
+/*
+ * Of an access that would begin at it. It is told of once, before any of the instruction is carried
+ * out.
+ */
 static bool meets_lost(struct vcpu *vcpu, gpa_t page)
 {
 	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || likely(!guest_is_lost(vcpu->vm, page)))
@@ -47,8 +55,8 @@ static bool meets_lost(struct vcpu *vcpu, gpa_t page)
 }
 
 /*
- * One access within a page, of any size up to 8: RAM, or a device. What is read is or-ed into 0. -EAGAIN: the page was lost since
- * find_pages().
+ * One access within a page, of any size up to 8: RAM, or a device. What is read is or-ed into 0.
+ * -EAGAIN: the page was lost since find_pages().
  */
 static int access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write, u64 *value)
 {
@@ -79,8 +87,9 @@ static unsigned first_part(u64 gva, unsigned size)
 }
 
 /*
- * Has the CPU itself translated this address, and found the access permitted, before it exited? The instruction's bytes
- * may have changed since then, but not to more than that: its only operand in memory, the same or a lesser access.
+ * Has the CPU itself translated this address, and found the access permitted, before it exited? The
+ * instruction's bytes may have changed since then, but not to more than that: its only operand in
+ * memory, the same or a lesser access.
  */
 static bool translated(const struct vcpu *vcpu, u64 gva, bool write)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * XADD, CMPXCHG, CMPXCHG8B and CMPXCHG16B with an operand in memory (SDM vol. 2 for each). No device's register needs LOCK: its
- * reads and writes are the device's business one by one.
+ * XADD, CMPXCHG, CMPXCHG8B and CMPXCHG16B with an operand in memory (SDM vol. 2 for each). No
+ * device's register needs LOCK: its reads and writes are the device's business one by one.
  */
 #include <margay/errno.h>
 #include <margay/string.h>

@@ -36,7 +36,10 @@ static void port_out(struct vcpu *vcpu, u16 port, unsigned size, u32 value)
 		r->ops->write(r->dev, vcpu, port - r->base, size, value);
 }
 
-/* The CPU has checked the ports of its own instruction. Another vCPU may have put one there that reaches more of them. */
+/*
+ * The CPU has checked the ports of its own instruction. Another vCPU may have put one there that
+ * reaches more of them.
+ */
 static bool is_that_of(const struct vmexit *exit, const struct insn *insn)
 {
 	return insn->op == (exit->io.in ? INSN_INS : INSN_OUTS) && insn->opsize == exit->io.size;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory-mapped access the short way (vmm/lean.h): a MOV of 32 bits in 64-bit mode between a general register, or from a
- * constant, and a device, that was decoded before and stands unchanged where it stood.
+ * Memory-mapped access the short way (vmm/lean.h): a MOV of 32 bits in 64-bit mode between a
+ * general register, or from a constant, and a device, that was decoded before and stands unchanged
+ * where it stood.
  */
 #include "vmm/lean.h"
 #include "vmm/memory/guest_fetched.h"
@@ -36,7 +37,10 @@ unsigned lean_mmio(struct vcpu *vcpu, gpa_t addr, bool write)
 		if (d->plain != PLAIN_MOV)
 			return 0;
 	}
-	/* The bytes may have changed since the CPU made the access: no other one is made in its place. */
+	/*
+	 * The bytes may have changed since the CPU made the access: no other one is made in its
+	 * place.
+	 */
 	if (i->to_mem != write ||
 	    (((u64)i->disp + (i->has_base ? gpr[i->base] : 0)) ^ addr.v) & (PAGE_SIZE - 1))
 		return 0;

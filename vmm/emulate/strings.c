@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* String instructions, which move between memory, RAX and ports: their operands and repetitions (SDM vol. 1, 7.3.9). */
+/*
+ * String instructions, which move between memory, RAX and ports: their operands and repetitions
+ * (SDM vol. 1, 7.3.9).
+ */
 #include <margay/errno.h>
 
 #include "vmm/emulate/emulate.h"
@@ -22,8 +25,9 @@ static bool more(const struct vcpu *vcpu, const struct insn *insn)
 }
 
 /*
- * Between two repetitions: true when one exit has done enough of them, or the guest single-steps or the one that is done met a
- * breakpoint, and its trap has been raised; RIP stays on the instruction.
+ * Between two repetitions: true when one exit has done enough of them, or the guest single-steps or
+ * the one that is done met a breakpoint, and its trap has been raised; RIP stays on the
+ * instruction.
  */
 static bool pause(struct vcpu *vcpu, const struct insn *insn, unsigned done)
 {
@@ -31,7 +35,10 @@ static bool pause(struct vcpu *vcpu, const struct insn *insn, unsigned done)
 	    !more(vcpu, insn))
 		return false;
 	emulate_retire(vcpu);
-	/* What comes now, trap or interrupt, returns to the rest of it: no second instruction breakpoint (SDM vol. 3, 18.3.1.1). */
+	/*
+	 * What comes now, trap or interrupt, returns to the rest of it: no second instruction
+	 * breakpoint (SDM vol. 3, 18.3.1.1).
+	 */
 	vcpu->regs.rflags |= RFLAGS_RF;
 	return true;
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Moves of 16, 32 and 64 bytes between memory and vector registers, which hold the guest's values while the hypervisor runs. */
+/*
+ * Moves of 16, 32 and 64 bytes between memory and vector registers, which hold the guest's values
+ * while the hypervisor runs.
+ */
 #include <margay/errno.h>
 
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
 
 /*
- * Has the guest the register switched on (SDM vol. 2, tables 2-18 to 2-27)? The CPU has tested it, but perhaps of another
- * instruction, and what follows here executes one by the host's own CR0 and CR4, and the guest's XCR0.
+ * Has the guest the register switched on (SDM vol. 2, tables 2-18 to 2-27)? The CPU has tested it,
+ * but perhaps of another instruction, and what follows here executes one by the host's own CR0 and
+ * CR4, and the guest's XCR0.
  */
 static bool usable(struct vcpu *vcpu, const struct insn *insn)
 {

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A guest that locks the bus slows down all others: after each time its vCPU has to wait for its turn (exit_may_disturb()). */
+/*
+ * A guest that locks the bus slows down all others: after each time its vCPU has to wait for its
+ * turn (exit_may_disturb()).
+ */
 #include "vmm/exit/exit.h"
 #include "vmm/stage.h"
 #include "vmm/startup.h"
 
-/* On VT-x it has been done; on SVM the guest stands on the instruction, which does it once. Either way it has to wait. */
+/*
+ * On VT-x it has been done; on SVM the guest stands on the instruction, which does it once. Either
+ * way it has to wait.
+ */
 void exit_bus_lock(struct vcpu *vcpu, const struct vmexit *)
 {
 	vcpu->bus_locked = true;

@@ -49,7 +49,10 @@ void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit)
 	u64 value = (gpr[GPR_RDX] << 32) | (u32)gpr[GPR_RAX];
 	struct segment ss;
 
-	/* VT-x has checked CR4.OSXSAVE and the CPL before the exit (SDM vol. 3, 26.1.1), TCG's SVM has not. */
+	/*
+	 * VT-x has checked CR4.OSXSAVE and the CPL before the exit (SDM vol. 3, 26.1.1), TCG's SVM
+	 * has not.
+	 */
 	if (!(hvm->get(vcpu, HVM_CR4) & CR4_OSXSAVE)) {
 		vcpu_raise(vcpu, VEC_UD);
 		return;

@@ -13,8 +13,9 @@
 #include "vmm/vm_parts.h"
 
 /*
- * What a write that loads the PAE page-directory pointers does beside itself, with the registers as they will be. A reserved
- * bit in a present one is #GP, false; loaded, it would fail a VT-x entry. They are read once: other vCPUs may change them.
+ * What a write that loads the PAE page-directory pointers does beside itself, with the registers as
+ * they will be. A reserved bit in a present one is #GP, false; loaded, it would fail a VT-x entry.
+ * They are read once: other vCPUs may change them.
  */
 static bool load_pdptes(struct vcpu *vcpu, u64 cr0, u64 cr4, u64 efer)
 {
@@ -121,7 +122,10 @@ static int access_cr(struct vcpu *vcpu, const struct vmexit *exit, unsigned gpr)
 
 		value = vcpu->regs.gpr[gpr];
 		hvm->get_segment(vcpu, SEG_CS, &cs);
-		/* Outside 64-bit mode, as in compatibility mode, the operand has 32 bits; the rest of the GPR is not defined. */
+		/*
+		 * Outside 64-bit mode, as in compatibility mode, the operand has 32 bits; the rest
+		 * of the GPR is not defined.
+		 */
 		if (!(hvm->get(vcpu, HVM_EFER) & EFER_LMA && cs.attr & SEG_ATTR_L))
 			value = (u32)value;
 		return write_cr(vcpu, exit->cr.cr, value);
@@ -134,7 +138,10 @@ static int access_cr(struct vcpu *vcpu, const struct vmexit *exit, unsigned gpr)
 
 enum { DONE = 1 };
 
-/* The machine status word, CR0: a register, or 16 bits of memory; UMIP keeps it from ring 3 (SDM vol. 2, SMSW). */
+/*
+ * The machine status word, CR0: a register, or 16 bits of memory; UMIP keeps it from ring 3 (SDM
+ * vol. 2, SMSW).
+ */
 static int store_msw(struct vcpu *vcpu, const struct insn *insn, const struct hvm_context *c)
 {
 	if (c->cpl && c->cr4 & CR4_UMIP)
@@ -148,9 +155,10 @@ static int store_msw(struct vcpu *vcpu, const struct insn *insn, const struct hv
 }
 
 /*
- * On SVM the instruction tells what the exit does not: all without decode assists, with them what is no MOV. 0; DONE: SMSW,
- * which exits while CR0's reads do (APM vol. 2, 15.8.1; on VT-x it reads the shadow); -EINVAL: #GP; -EFAULT: #PF raised;
- * -EAGAIN: another vCPU has put an instruction there that does not exit so, which is for the CPU to judge.
+ * On SVM the instruction tells what the exit does not: all without decode assists, with them what
+ * is no MOV. 0; DONE: SMSW, which exits while CR0's reads do (APM vol. 2, 15.8.1; on VT-x it reads
+ * the shadow); -EINVAL: #GP; -EFAULT: #PF raised; -EAGAIN: another vCPU has put an instruction
+ * there that does not exit so, which is for the CPU to judge.
  */
 static int decode_cr(struct vcpu *vcpu, struct vmexit *exit)
 {

@@ -29,7 +29,10 @@ static void exit_exception(struct vcpu *vcpu, const struct vmexit *exit)
 		return;
 	}
 	if (exit->exception.vector == VEC_DB) {
-		/* An exit leaves DR6 and DR7 as before the exception (SDM vol. 3, 28.2); SVM reports no new bits. */
+		/*
+		 * An exit leaves DR6 and DR7 as before the exception (SDM vol. 3, 28.2); SVM
+		 * reports no new bits.
+		 */
 		u64 bits = exit->exception.qualification;
 
 		if (bits) /* INT1 sets none, and clears none */
@@ -76,7 +79,10 @@ static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
 		vcpu_raise_error(vcpu, VEC_GP, 0);
 		return;
 	}
-	/* Memory is coherent but for a device whose DMA may not be. Until it may the guest stays on the instruction. */
+	/*
+	 * Memory is coherent but for a device whose DMA may not be. Until it may the guest stays on
+	 * the instruction.
+	 */
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vcpu->vm->pci && vcpu->vm->pci->nr_functions) {
 		if (!exit_may_disturb(vcpu))
 			return;

@@ -20,8 +20,8 @@ static inline void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
 }
 
 /*
- * May the vCPU slow down all others who share its caches or buses, now? Ten times a second: true is the answer for the next
- * tenth. On its CPU.
+ * May the vCPU slow down all others who share its caches or buses, now? Ten times a second: true is
+ * the answer for the next tenth. On its CPU.
  */
 bool exit_may_disturb(struct vcpu *vcpu);
 
@@ -35,7 +35,10 @@ void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit);
 /* RDMSR and WRMSR (vmm/exit/msr.c). */
 void exit_rdmsr(struct vcpu *vcpu, const struct vmexit *exit);
 void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit);
-/* Opens the MSRs that the guest may use without exits, cleared of an earlier VM's values; once per vCPU after its creation. */
+/*
+ * Opens the MSRs that the guest may use without exits, cleared of an earlier VM's values; once per
+ * vCPU after its creation.
+ */
 void msr_open_passthrough(struct vcpu *vcpu);
 
 /* An INIT of the guest's own (vmm/direct_messages.c). */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Hypercalls (docs/guest-abi.md): who may ask, and which number is whose. A part that is not in the image knows no number. */
+/*
+ * Hypercalls (docs/guest-abi.md): who may ask, and which number is whose. A part that is not in the
+ * image knows no number.
+ */
 #include <margay/abi.h>
 
 #include "vmm/emulate/emulate.h"

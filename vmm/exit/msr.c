@@ -52,7 +52,9 @@ static int read_arch_capabilities(struct vcpu *vcpu, u32 msr, u64 *value)
 	return err;
 }
 
-/* TscFreqSel: Linux calls the firmware broken where the TSC does not count with the P0 frequency. */
+/*
+ * TscFreqSel: Linux calls the firmware broken where the TSC does not count with the P0 frequency.
+ */
 static int read_hwcr(struct vcpu *, u32, u64 *value)
 {
 	*value = BIT(24);
@@ -81,7 +83,10 @@ static int read_tsc_adjust(struct vcpu *vcpu, u32, u64 *value)
 	return 0;
 }
 
-/* Linux reads it each second when it goes idle: without an exit while the guest's value is the CPU's. */
+/*
+ * Linux reads it each second when it goes idle: without an exit while the guest's value is the
+ * CPU's.
+ */
 static void open_tsc_adjust(struct vcpu *vcpu)
 {
 	u64 host;
@@ -172,7 +177,10 @@ static int write_xss(struct vcpu *vcpu, u32 msr, u64 value)
 	return 0;
 }
 
-/* Fast strings on, and what counters there are; branch trace and precise events unavailable (SDM vol. 4, table 2-2). */
+/*
+ * Fast strings on, and what counters there are; branch trace and precise events unavailable (SDM
+ * vol. 4, table 2-2).
+ */
 static int read_misc_enable(struct vcpu *vcpu, u32, u64 *value)
 {
 	*value = BIT(0) | BIT(11) | BIT(12);
@@ -184,7 +192,10 @@ static int read_misc_enable(struct vcpu *vcpu, u32, u64 *value)
 }
 
 #if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
-/* How deep C-states go, and C1E: the package's, which a VM need not own. Drivers of Linux for MWAIT take it that they are there. */
+/*
+ * How deep C-states go, and C1E: the package's, which a VM need not own. Drivers of Linux for MWAIT
+ * take it that they are there.
+ */
 static int read_idle(struct vcpu *vcpu, u32 msr, u64 *value)
 {
 	return !vm_mwait(vcpu->vm)           ? -EFAULT
@@ -352,8 +363,8 @@ static const struct {
 };
 
 /*
- * IA32_SPEC_CTRL is root mode's here where exits and entries switch it, or VMRUN does and it keeps its bits on in the guest, too.
- * Else it is the guest's from now on.
+ * IA32_SPEC_CTRL is root mode's here where exits and entries switch it, or VMRUN does and it keeps
+ * its bits on in the guest, too. Else it is the guest's from now on.
  */
 static u32 first_spec_ctrl(const struct vcpu *vcpu)
 {
@@ -378,8 +389,8 @@ void msr_open_passthrough(struct vcpu *vcpu)
 		else if (msr != MSR_PRED_CMD)
 			continue;
 		/*
-		 * The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends those, whatever this guest is
-		 * shown, and faults where the CPU has none.
+		 * The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends
+		 * those, whatever this guest is shown, and faults where the CPU has none.
 		 */
 		(void)host_wrmsr(msr, msr == MSR_SPEC_CTRL  ? spec_ctrl
 				      : msr == MSR_PRED_CMD ? BIT(0)

@@ -263,8 +263,8 @@ void gdb_arm(struct vcpu *vcpu)
 }
 
 /*
- * SDM vol. 2, MOV to/from debug registers: 0F 21 reads, 0F 23 writes; mod is taken for 3. 0, -EFAULT with #PF raised, or
- * another error: the instruction is not that of the exit any more.
+ * SDM vol. 2, MOV to/from debug registers: 0F 21 reads, 0F 23 writes; mod is taken for 3. 0,
+ * -EFAULT with #PF raised, or another error: the instruction is not that of the exit any more.
  */
 static int decode_dr(struct vcpu *vcpu, u8 *len, bool *write, unsigned *dr, unsigned *gpr)
 {

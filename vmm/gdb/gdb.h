@@ -17,7 +17,10 @@ enum gdb_action { GDB_HOLD, GDB_CONTINUE, GDB_STEP };
 /* Breakpoints by the digit of their Z packet. */
 enum gdb_break { GDB_SOFT, GDB_EXEC, GDB_WRITE, GDB_READ, GDB_ACCESS };
 
-/* requests.c: carries out a command for a vCPU; returns the answer's length. `length` bytes and a NUL are in text. */
+/*
+ * requests.c: carries out a command for a vCPU; returns the answer's length. `length` bytes and a
+ * NUL are in text.
+ */
 #define GDB_NO_ANSWER (~0u)
 unsigned gdb_command(struct vcpu *vcpu, const char *text, unsigned length, char *answer);
 
@@ -39,7 +42,9 @@ void gdb_kill(struct vcpu *vcpu);
 void gdb_no_ack(void);
 /* What gdb understands of stop reasons. */
 void gdb_understands(bool swbreak, bool hwbreak);
-/* The vCPU stops, and with it the VM: at a breakpoint of this kind, or (SINGLE) for another reason. */
+/*
+ * The vCPU stops, and with it the VM: at a breakpoint of this kind, or (SINGLE) for another reason.
+ */
 #define GDB_SINGLE (-1)
 #define GDB_INTERRUPTED (-2)
 void gdb_stop(struct vcpu *vcpu, int kind, u64 address);
@@ -56,7 +61,10 @@ int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_
 unsigned gdb_description(unsigned offset, unsigned max, char *out, bool *more);
 
 /* breakpoint.c */
-/* Copies from or to a linear address whatever its rights; returns how many bytes could be. Breakpoints do not show. */
+/*
+ * Copies from or to a linear address whatever its rights; returns how many bytes could be.
+ * Breakpoints do not show.
+ */
 unsigned gdb_memory(struct vcpu *vcpu, u64 address, u8 *bytes, unsigned n, bool write);
 /* 0; -EFAULT: no memory there; -ENOSPC: too many; -EINVAL: not one that debug registers can do. */
 int gdb_break(struct vcpu *vcpu, enum gdb_break kind, u64 address, unsigned length, bool insert);
@@ -67,7 +75,9 @@ bool gdb_hard_free(unsigned *i);
 /* Makes the CPU watch for what the debugger wants of this vCPU, or for nothing. */
 void gdb_arm(struct vcpu *vcpu);
 bool gdb_soft_at_rip(struct vcpu *vcpu);
-/* Which of these debug registers (bits) are the debugger's; what the lowest of them is and where. */
+/*
+ * Which of these debug registers (bits) are the debugger's; what the lowest of them is and where.
+ */
 u64 gdb_hard_hit(u64 bits, enum gdb_break *kind, u64 *address);
 /* The guest reads or writes a debug register while the debugger uses them. */
 void gdb_exit_dr(struct vcpu *vcpu);

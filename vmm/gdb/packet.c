@@ -37,8 +37,9 @@ enum gdb_event gdb_feed(struct gdb_line *l, u8 byte)
 		return GDB_NONE;
 	}
 	/*
-	 * No packet has a NUL but one of binary data, and its checksum does not see it: a break on the line, or Bochs' UART,
-	 * which gives one when its FIFO's time is out and the last byte was read just before.
+	 * No packet has a NUL but one of binary data, and its checksum does not see it: a break on
+	 * the line, or Bochs' UART, which gives one when its FIFO's time is out and the last byte
+	 * was read just before.
 	 */
 	if (!byte && (l->state == GDB_SUM1 || l->state == GDB_SUM2 || l->text[0] != 'X'))
 		return GDB_NONE;

@@ -28,7 +28,10 @@ struct gdb_line {
 	char text[GDB_PACKET + 1]; /* a NUL follows the last byte */
 };
 
-/* Takes one byte. After GDB_COMMAND the text stays until the next byte is fed. Anything between packets is ignored. */
+/*
+ * Takes one byte. After GDB_COMMAND the text stays until the next byte is fed. Anything between
+ * packets is ignored.
+ */
 enum gdb_event gdb_feed(struct gdb_line *line, u8 byte);
 
 /* The frame of a packet with this text, n <= GDB_PACKET; returns its length. */

@@ -40,7 +40,10 @@ static unsigned opcode(struct vcpu *vcpu, u8 *next, unsigned *length)
 	return b[i] == 0x0f ? 0x0f00u | b[i + 1] : b[i];
 }
 
-/* SDM vol. 2, SYSCALL; in 64-bit mode. It clears TF by the guest's mask, so that no trap would follow. */
+/*
+ * SDM vol. 2, SYSCALL; in 64-bit mode. It clears TF by the guest's mask, so that no trap would
+ * follow.
+ */
 static bool emulate_syscall(struct vcpu *vcpu, unsigned length)
 {
 	u64 star = hvm->get(vcpu, HVM_STAR) >> 32 & 0xfffc;
@@ -100,7 +103,10 @@ static void finish(struct vcpu *vcpu)
 	gdb_stop(vcpu, GDB_SINGLE, 0);
 }
 
-/* The step ends where this vector's handler begins (SDM vol. 3, 6.14.1); or here, where that is not known. */
+/*
+ * The step ends where this vector's handler begins (SDM vol. 3, 6.14.1); or here, where that is not
+ * known.
+ */
 static void land(struct vcpu *vcpu, u8 vector)
 {
 	struct vcpu_debug *d = &vcpu->debug;
@@ -261,7 +267,10 @@ bool gdb_exception(struct vcpu *vcpu, const struct vmexit *exit)
 			gdb_stop(vcpu, GDB_SOFT, 0);
 			return true;
 		}
-		/* The guest's own: a trap, behind the instruction. TCG's exits do not tell INT n from INT3. */
+		/*
+		 * The guest's own: a trap, behind the instruction. TCG's exits do not tell INT n
+		 * from INT3.
+		 */
 		if (opcode(vcpu, &next, &length) == 0xcd) {
 			vector = next;
 			length++;

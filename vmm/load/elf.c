@@ -4,7 +4,9 @@
 
 #include <margay/string.h>
 
-/* The two classes differ in the size of addresses, and in where a program header keeps its flags. */
+/*
+ * The two classes differ in the size of addresses, and in where a program header keeps its flags.
+ */
 #define ELF_HEADER(name, word) \
 	struct name { \
 		u8 ident[16]; \

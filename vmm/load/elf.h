@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: reads an x86 or x86-64 ELF executable's loadable segments (System V gABI, chapters 4 and 5). */
+/*
+ * Pure module: reads an x86 or x86-64 ELF executable's loadable segments (System V gABI, chapters 4
+ * and 5).
+ */
 #ifndef VMM_ELF_H
 #define VMM_ELF_H
 
@@ -7,7 +10,10 @@
 
 #define ELF_MAX_SEGMENTS 16
 
-/* A PT_LOAD segment; checked: the file part lies in the file, filesz <= memsz, paddr + memsz does not wrap. */
+/*
+ * A PT_LOAD segment; checked: the file part lies in the file, filesz <= memsz, paddr + memsz does
+ * not wrap.
+ */
 struct elf_segment {
 	u64 offset;
 	u64 filesz;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is known of a VM's kernel by which it cannot have interrupts = direct (vmm/config/config_direct.c). */
+/*
+ * What is known of a VM's kernel by which it cannot have interrupts = direct
+ * (vmm/config/config_direct.c).
+ */
 #include "vmm/load/linux_built.h"
 #include "vmm/load/multiboot.h"
 #include "vmm/stage.h"

@@ -7,12 +7,18 @@
 
 #include "vmm/load/elf.h"
 
-/* In Linux: init/main.c, always; arch/x86/kernel/kvmclock.c, with KVM_GUEST; arch/x86/kernel/apic/apic.c, with X86_X2APIC. */
+/*
+ * In Linux: init/main.c, always; arch/x86/kernel/kvmclock.c, with KVM_GUEST;
+ * arch/x86/kernel/apic/apic.c, with X86_X2APIC.
+ */
 #define LINUX_WORD "loglevel"
 #define KVM_WORD "no-kvmclock"
 #define X2APIC_WORD "nox2apic"
 
-/* Is the text there, with what ends it and what was before it? By its last byte, which says how far to go on (Horspool, 1980). */
+/*
+ * Is the text there, with what ends it and what was before it? By its last byte, which says how far
+ * to go on (Horspool, 1980).
+ */
 static bool has_text(const u8 *p, u64 n, const char *text)
 {
 	const size_t len = strlen(text) + 2;
@@ -28,7 +34,10 @@ static bool has_text(const u8 *p, u64 n, const char *text)
 	return false;
 }
 
-/* In what is loaded; symbols and the debugger's texts are not. Such words are in the last segment, which the kernel frees. */
+/*
+ * In what is loaded; symbols and the debugger's texts are not. Such words are in the last segment,
+ * which the kernel frees.
+ */
 static bool knows(const void *data, const struct elf_image *img, const char *word)
 {
 	for (unsigned i = img->count; i-- > 0;)

@@ -16,13 +16,19 @@
 #include "vmm/vm.h"
 
 #define ENTRIES 512
-/* PML4; PDPT and directories of what is mapped below 4 GiB; of a kernel above it, across any boundary. */
+/*
+ * PML4; PDPT and directories of what is mapped below 4 GiB; of a kernel above it, across any
+ * boundary.
+ */
 #define TABLE_PAGES (1 + 1 + 4 + 2 + 2)
 static_assert(LINUX_ENTRY_TABLES + TABLE_PAGES * PAGE_SIZE <= LINUX_ENTRY_END, "it must fit");
 
 enum { BOOT_CS = 0x10, BOOT_DS = 0x18 };
 
-/* Flat descriptors: 64-bit code, execute/read, and data, read/write, both accessed (SDM vol. 3, 3.4.5). */
+/*
+ * Flat descriptors: 64-bit code, execute/read, and data, read/write, both accessed (SDM vol. 3,
+ * 3.4.5).
+ */
 static const u64 boot_gdt[] = { 0, 0, 0x00af9b000000ffff, 0x00cf93000000ffff };
 
 struct tables {
@@ -90,7 +96,9 @@ static void set_segments(struct vcpu *vcpu)
 				 : seg >= SEG_FS ? &unused
 						 : &data);
 	hvm->set_segment(vcpu, SEG_LDTR, &unused);
-	/* A 64-bit guest's TR must be a busy TSS even before it loads one (SDM vol. 3, 27.3.1.2). */
+	/*
+	 * A 64-bit guest's TR must be a busy TSS even before it loads one (SDM vol. 3, 27.3.1.2).
+	 */
 	hvm->set_segment(vcpu, SEG_TR, &tss);
 }
 

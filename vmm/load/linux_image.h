@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Private to vmm/load/load_linux.c and vmm/load/load_vmlinux.c: a Linux guest that is being placed. */
+/*
+ * Private to vmm/load/load_linux.c and vmm/load/load_vmlinux.c: a Linux guest that is being placed.
+ */
 #ifndef VMM_LINUX_IMAGE_H
 #define VMM_LINUX_IMAGE_H
 
@@ -11,9 +13,10 @@ struct vm;
 #define LINUX_LOW_GUARD 0x100000ull /* kernels and initrds stay above 1 MiB */
 #define LINUX_COMMAND_LINE_MAX 2047u
 /*
- * What tells a guest without KVM's clock the rate of its TSC, and, where the node's TSCs are one clock, that nothing needs to watch
- * it: with a clock source that watches it Linux would have no timers finer than a tick (Linux, admin-guide/kernel-parameters.txt).
- * Before all other words: the operator's own, which come later, are the ones that count, and behind "--" none would.
+ * What tells a guest without KVM's clock the rate of its TSC, and, where the node's TSCs are one
+ * clock, that nothing needs to watch it: with a clock source that watches it Linux would have no
+ * timers finer than a tick (Linux, admin-guide/kernel-parameters.txt). Before all other words: the
+ * operator's own, which come later, are the ones that count, and behind "--" none would.
  */
 #define LINUX_TSC_RATE "tsc_early_khz=%lu "
 #define LINUX_TSC_RELIABLE "tsc=reliable "

@@ -73,7 +73,10 @@ static int check_cmdline(const struct vm_config *c, u32 max, bool no_clock,
 		n, c->kernel, max);
 }
 
-/* What brings this kind of kernel, which the image has no loader for; NULL: nothing does. An image itself cannot tell. */
+/*
+ * What brings this kind of kernel, which the image has no loader for; NULL: nothing does. An image
+ * itself cannot tell.
+ */
 static const char *lacks_for(const void *data, u64 size)
 {
 	if (IS_ENABLED(CONFIG_MULTIBOOT) && !HAS(CONFIG_MULTIBOOT) &&

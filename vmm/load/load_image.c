@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The kernel of a VM: by the loader that knows the image; Linux' own else, which says what is wrong with it. */
+/*
+ * The kernel of a VM: by the loader that knows the image; Linux' own else, which says what is wrong
+ * with it.
+ */
 #include <margay/errno.h>
 
 #include "vmm/load/load_linux.h"

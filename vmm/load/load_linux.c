@@ -21,7 +21,9 @@
 /* of a cpio's headers: Documentation/driver-api/early-userspace/buffer-format.rst */
 #define ARCHIVE_ALIGN 4
 
-/* A bad image: what, and what to do. With BOOT_LOG load_check() has said that, here as elsewhere. */
+/*
+ * A bad image: what, and what to do. With BOOT_LOG load_check() has said that, here as elsewhere.
+ */
 int load_refuse(const struct linux_load *l, const char *why)
 {
 	if (!IS_ENABLED(CONFIG_BOOT_LOG))
@@ -54,7 +56,10 @@ static u64 find_low(const struct gpa_map *map, u64 min, u64 limit, u64 size, u64
 	return 0;
 }
 
-/* Highest page-aligned address in [min, limit) with size bytes of RAM, clear of the kernel; 0: none. */
+/*
+ * Highest page-aligned address in [min, limit) with size bytes of RAM, clear of the kernel; 0:
+ * none.
+ */
 static u64 find_high(const struct linux_load *l, u64 min, u64 limit, u64 size)
 {
 	const struct gpa_map *map = &vm_parts(l->vm)->map;
@@ -116,7 +121,10 @@ static int place_initrd(struct linux_load *l, u64 size)
 	return 0;
 }
 
-/* Archives one behind the other, each aligned: Linux unpacks all of them, and a later one's file replaces an earlier one's. */
+/*
+ * Archives one behind the other, each aligned: Linux unpacks all of them, and a later one's file
+ * replaces an earlier one's.
+ */
 static int load_initrd(struct linux_load *l, const struct host_module *const *part, unsigned parts)
 {
 	u64 size = 0, at;

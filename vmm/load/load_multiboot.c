@@ -133,7 +133,10 @@ static void put_info(struct vm *vm, struct boot_info *b)
 	put_memory(vm, b);
 }
 
-/* 3.2: flat 32-bit protected mode without paging; interrupts off; GDTR and IDTR may be invalid, and are. */
+/*
+ * 3.2: flat 32-bit protected mode without paging; interrupts off; GDTR and IDTR may be invalid, and
+ * are.
+ */
 static void entry_state(struct vm *vm, struct vcpu *vcpu)
 {
 	const u32 flat = SEG_ATTR_S | SEG_ATTR_P | SEG_ATTR_G | SEG_ATTR_DB;

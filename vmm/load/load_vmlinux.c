@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The part of the Linux loader for uncompressed kernels (vmlinux): ELF segments at their physical addresses. */
+/*
+ * The part of the Linux loader for uncompressed kernels (vmlinux): ELF segments at their physical
+ * addresses.
+ */
 #include <margay/errno.h>
 
 #include "vmm/load/elf.h"

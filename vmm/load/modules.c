@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The modules that a VM file names, and what of such a file only the node can judge: are they there, and is its clock one. */
+/*
+ * The modules that a VM file names, and what of such a file only the node can judge: are they
+ * there, and is its clock one.
+ */
 #include <margay/errno.h>
 #include <margay/string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: a multiboot kernel's header and what it is handed (Multiboot Specification 0.6.96, 3.1-3.3). */
+/*
+ * Pure module: a multiboot kernel's header and what it is handed (Multiboot Specification 0.6.96,
+ * 3.1-3.3).
+ */
 #ifndef VMM_MULTIBOOT_H
 #define VMM_MULTIBOOT_H
 

@@ -27,7 +27,10 @@ struct gpa_map {
 /* The hole for MMIO (IOAPIC, LAPIC, later PCI windows): RAM lies below and above it. */
 #define GPA_HOLE_START 0xc0000000ull
 #define GPA_HOLE_END 0x100000000ull
-/* What AMD CPUs keep for HyperTransport; left free on every CPU, so that a VM's map depends on its size alone. */
+/*
+ * What AMD CPUs keep for HyperTransport; left free on every CPU, so that a VM's map depends on its
+ * size alone.
+ */
 #define GPA_HT_START 0xfd00000000ull
 #define GPA_HT_END 0x10000000000ull
 
@@ -48,7 +51,10 @@ const struct gpa_region *gpa_map_find(const struct gpa_map *map, u64 gpa);
 /* The guest's address of one of the host's: true and *gpa, or it is no RAM of the guest's. */
 bool gpa_map_of_host(const struct gpa_map *map, u64 hpa, u64 *gpa);
 
-/* One past the highest GPA of RAM; 0 for an empty map. To compare with the guest's physical address width. */
+/*
+ * One past the highest GPA of RAM; 0 for an empty map. To compare with the guest's physical address
+ * width.
+ */
 u64 gpa_map_end(const struct gpa_map *map);
 
 /* Bytes of RAM in the map. */
@@ -63,7 +69,10 @@ struct e820_entry {
 static_assert(sizeof(struct e820_entry) == 20, "Linux struct boot_e820_entry");
 enum { E820_RAM = 1, E820_RESERVED = 2, E820_ACPI = 3 };
 
-/* Entries that always suffice: a region each, the ISA hole, and the ACPI area with the RAM behind it. */
+/*
+ * Entries that always suffice: a region each, the ISA hole, and the ACPI area with the RAM behind
+ * it.
+ */
 #define GPA_E820_MAX (GPA_MAP_MAX + 3)
 
 /*

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The code page that a vCPU has fetched from: is it still where it was? For guest_fetch() and lean_mmio(). */
+/*
+ * The code page that a vCPU has fetched from: is it still where it was? For guest_fetch() and
+ * lean_mmio().
+ */
 #ifndef VMM_GUEST_FETCHED_H
 #define VMM_GUEST_FETCHED_H
 
@@ -32,7 +35,10 @@ static inline bool guest_path_holds(const struct guest_path *path)
 	       !((a ^ value[0]) | (b ^ value[1]) | (c ^ value[2]) | (d ^ value[3]));
 }
 
-/* The INSN_MAX bytes of an instruction, by two loads: they are word[0], and of word[1] the lower seven bytes. False: lost. */
+/*
+ * The INSN_MAX bytes of an instruction, by two loads: they are word[0], and of word[1] the lower
+ * seven bytes. False: lost.
+ */
 static inline bool guest_code(const u8 *code, u64 word[2])
 {
 	u64 high;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Guest RAM by guest-physical address: every access is looked up in the VM's map, nothing is trusted. */
+/*
+ * Guest RAM by guest-physical address: every access is looked up in the VM's map, nothing is
+ * trusted.
+ */
 #include <margay/errno.h>
 #include <margay/mc_access.h>
 
@@ -43,7 +46,10 @@ int guest_lost(struct vm *vm)
 	return -EIO;
 }
 
-/* The longest piece of [addr, addr+size) that is contiguous; *len is its length. NULL when addr is not RAM, or it is lost. */
+/*
+ * The longest piece of [addr, addr+size) that is contiguous; *len is its length. NULL when addr is
+ * not RAM, or it is lost.
+ */
 static void *piece(struct vm *vm, u64 addr, u64 size, u64 *len)
 {
 	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, addr);

@@ -15,7 +15,10 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 
-/* A guest whose other CPUs rewrite an entry without end shall not hold the host: then its bits stay as they are. */
+/*
+ * A guest whose other CPUs rewrite an entry without end shall not hold the host: then its bits stay
+ * as they are.
+ */
 #define MARK_TRIES 16
 
 struct walk {
@@ -75,7 +78,10 @@ static struct paging_mode paging_mode(const struct hvm_context *c)
 	return (struct paging_mode){ 8, 4, 9 };
 }
 
-/* Bits at which the CPU faults, whatever the rights (SDM vol. 3, 4.3, 4.4.2, 4.5.4). Not of the four PAE pointers. */
+/*
+ * Bits at which the CPU faults, whatever the rights (SDM vol. 3, 4.3, 4.4.2, 4.5.4). Not of the
+ * four PAE pointers.
+ */
 static u64 reserved(const struct walk *w, unsigned entry_size, unsigned level, unsigned shift,
 		    bool leaf)
 {
@@ -89,7 +95,10 @@ static u64 reserved(const struct walk *w, unsigned entry_size, unsigned level, u
 	return w->c->efer & EFER_LMA ? bits : bits | 0x7ff0000000000000;
 }
 
-/* Sets bits in an entry that was `e`; MC_OTHER when it is another one by now, which nobody may touch. */
+/*
+ * Sets bits in an entry that was `e`; MC_OTHER when it is another one by now, which nobody may
+ * touch.
+ */
 static enum mc_exchange mark(void *entry, u8 size, u64 e, u64 bits)
 {
 	if (likely((e & bits) == bits))
@@ -122,7 +131,9 @@ static int no_entry(const struct walk *w, u64 gva, gpa_t at, struct guest_fault 
 	return -EIO;
 }
 
-/* 0; -EFAULT and *f; -EAGAIN: an entry has changed before its bits could be set; -EIO: one is lost. */
+/*
+ * 0; -EFAULT and *f; -EAGAIN: an entry has changed before its bits could be set; -EIO: one is lost.
+ */
 static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f)
 {
 	struct paging_mode m = paging_mode(w->c);

@@ -19,7 +19,10 @@ struct mtrr_state {
 	u64 fixed[MTRR_FIXED];
 };
 
-/* Power-on as a firmware would leave it: [uc_start, uc_end) uncacheable, a power-of-two sized, aligned range. */
+/*
+ * Power-on as a firmware would leave it: [uc_start, uc_end) uncacheable, a power-of-two sized,
+ * aligned range.
+ */
 void mtrr_reset(struct mtrr_state *m, u64 uc_start, u64 uc_end, unsigned phys_bits);
 
 /* 0, or -EFAULT for #GP: not ours, reserved bits, an invalid type, or a write to MTRRCAP. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Second-level mappings taken away from a running VM: every CPU flushes before anything is reused (see shootdown.h). */
+/*
+ * Second-level mappings taken away from a running VM: every CPU flushes before anything is reused
+ * (see shootdown.h).
+ */
 #include "vmm/memory/shootdown.h"
 
 #include <margay/errno.h>
@@ -9,7 +12,10 @@
 
 void shootdown_join(struct vcpu *vcpu)
 {
-	/* Ordered before the count is read: whoever counted and still found it absent is seen by the first note. */
+	/*
+	 * Ordered before the count is read: whoever counted and still found it absent is seen by
+	 * the first note.
+	 */
 	__atomic_store_n(&vcpu->stage2_seen, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -28,7 +34,10 @@ void shootdown_flush(struct vcpu *vcpu)
 
 void vm_stage2_lock(struct vcpu *vcpu)
 {
-	/* Its holder may wait for this vCPU, unless that has left: a note would say for ever that it is there. */
+	/*
+	 * Its holder may wait for this vCPU, unless that has left: a note would say for ever that
+	 * it is there.
+	 */
 	while (!spin_trylock(&vcpu->vm->stage2_lock)) {
 		if (vcpu->stage2_seen != STAGE2_ABSENT)
 			shootdown_note(vcpu);

@@ -15,10 +15,16 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
-/* What vcpu->stage2_seen says of a vCPU that does not enter the guest: not started yet, or out of its loop. */
+/*
+ * What vcpu->stage2_seen says of a vCPU that does not enter the guest: not started yet, or out of
+ * its loop.
+ */
 #define STAGE2_ABSENT (~0ull)
 
-/* Before the vCPU's first entry and after its last, on its CPU. Outside of the two nobody waits for it. */
+/*
+ * Before the vCPU's first entry and after its last, on its CPU. Outside of the two nobody waits for
+ * it.
+ */
 void shootdown_join(struct vcpu *vcpu);
 void shootdown_leave(struct vcpu *vcpu);
 
@@ -38,8 +44,9 @@ static inline void shootdown_note(struct vcpu *vcpu)
 }
 
 /*
- * For whoever waits for a vCPU that he has kicked at host_tsc() `since`: is there still something to wait for? In images with
- * LOST_CPUS not when its VM has ended, which one that has not answered for VM_ANSWER_SECONDS does; else such a one ends the node.
+ * For whoever waits for a vCPU that he has kicked at host_tsc() `since`: is there still something
+ * to wait for? In images with LOST_CPUS not when its VM has ended, which one that has not answered
+ * for VM_ANSWER_SECONDS does; else such a one ends the node.
  */
 bool vcpu_may_answer(struct vcpu *vcpu, u64 since);
 
@@ -53,8 +60,8 @@ void vm_stage2_lock(struct vcpu *vcpu);
 void vm_stage2_unlock(struct vm *vm);
 
 /*
- * The one way into a VM's second-level tables: stage2_map(), or -EPERM for what the VM may not have (host_may_map()), as its
- * memory (MEMTYPE_WB) or as registers. For a VM that does not run yet.
+ * The one way into a VM's second-level tables: stage2_map(), or -EPERM for what the VM may not have
+ * (host_may_map()), as its memory (MEMTYPE_WB) or as registers. For a VM that does not run yet.
  */
 int vm_map_host(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type);
 
@@ -76,7 +83,10 @@ int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size);
 /* The same for CPUs only: the VM's functions reach it as before. */
 int vm_unmap_for_cpus(struct vcpu *vcpu, gpa_t gpa, u64 size);
 
-/* vm_domain.c, only in images with IOMMU: the part of the functions, of a VM with a domain. As host_iommu_map() and _unmap(). */
+/*
+ * vm_domain.c, only in images with IOMMU: the part of the functions, of a VM with a domain. As
+ * host_iommu_map() and _unmap().
+ */
 int vm_domain_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size);
 /* Of what the second-level tables still map there. */
 int vm_domain_unmap(struct vm *vm, gpa_t gpa, u64 size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Against iTLB multihit (Intel, CVE-2018-12207): where a guest's CPU has it, no large leaf can be executed. One from which the
- * guest fetches is split, for good.
+ * Against iTLB multihit (Intel, CVE-2018-12207): where a guest's CPU has it, no large leaf can be
+ * executed. One from which the guest fetches is split, for good.
  */
 #include "vmm/memory/split.h"
 

@@ -8,7 +8,10 @@
 /* Is that to be so for this VM? */
 bool vm_splits(const struct vm *vm);
 
-/* The guest has fetched an instruction there and was not let: was that for this, and may it try again? In an exit. */
+/*
+ * The guest has fetched an instruction there and was not let: was that for this, and may it try
+ * again? In an exit.
+ */
 bool vm_execute(struct vcpu *vcpu, gpa_t gpa);
 
 #endif

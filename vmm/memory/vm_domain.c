@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A VM's memory as its PCI functions reach it, where IOMMUs contain them (see shootdown.h): with dma = window by the host's
- * addresses, else by the guest's. Registers of its functions are in the domain by addresses of their own (pci_iommu.c).
+ * A VM's memory as its PCI functions reach it, where IOMMUs contain them (see shootdown.h): with
+ * dma = window by the host's addresses, else by the guest's. Registers of its functions are in the
+ * domain by addresses of their own (pci_iommu.c).
  */
 #include <margay/errno.h>
 
@@ -23,7 +24,10 @@ static bool is_memory(const struct stage2_part *p)
 	return p->mapped && p->type == MEMTYPE_WB;
 }
 
-/* Piece by piece, as the host has them, for each is waited for; one that fails holds up none of the others. */
+/*
+ * Piece by piece, as the host has them, for each is waited for; one that fails holds up none of the
+ * others.
+ */
 int vm_domain_unmap(struct vm *vm, gpa_t at, u64 size)
 {
 	const struct stage2 *s = &vm_parts(vm)->stage2;

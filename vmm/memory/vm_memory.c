@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A VM's memory as its CPUs reach it: the second-level tables over what it was given, and the MTRRs that it finds. */
+/*
+ * A VM's memory as its CPUs reach it: the second-level tables over what it was given, and the MTRRs
+ * that it finds.
+ */
 #include <margay/errno.h>
 
 #include "vmm/hvm.h"

@@ -45,7 +45,9 @@ static void put32(u8 *p, u32 value)
 	put16(p + 2, value);
 }
 
-/* RFC 1071: the sum of 16-bit words, the last one filled up with zero; two at once while there are. */
+/*
+ * RFC 1071: the sum of 16-bit words, the last one filled up with zero; two at once while there are.
+ */
 static u64 add(u64 sum, const u8 *p, u32 n)
 {
 	for (; n > 3; p += 4, n -= 4)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: frames with work left to be done, as virtio's drivers hand them over (virtio 1.2, 5.1.6): a checksum that is to be
- * filled in, a TCP segment that is larger than a frame. What is judged and changed is a copy that no guest can write to.
+ * Pure module: frames with work left to be done, as virtio's drivers hand them over (virtio 1.2,
+ * 5.1.6): a checksum that is to be filled in, a TCP segment that is larger than a frame. What is
+ * judged and changed is a copy that no guest can write to.
  */
 #ifndef VMM_NET_FRAME_H
 #define VMM_NET_FRAME_H
@@ -44,22 +45,32 @@ struct net_large {
 };
 
 /*
- * Judges a header and the first n bytes of its frame of `size` in all; n is MIN(size, NET_HEADERS_MAX). Sets in *h what a receiver
- * may be handed, and with gso_type *large. False: a frame that nobody gets.
+ * Judges a header and the first n bytes of its frame of `size` in all; n is MIN(size,
+ * NET_HEADERS_MAX). Sets in *h what a receiver may be handed, and with gso_type *large. False: a
+ * frame that nobody gets.
  */
 bool net_judge(struct net_header *h, const u8 *head, u32 n, u32 size, struct net_large *large);
 /* Fills in the checksum that the header, judged before, wants; all of the frame. */
 void net_fill_checksum(const struct net_header *h, u8 *frame, u32 size);
 /* How many frames a large one of `size` becomes. */
 u32 net_segments(const struct net_large *large, u32 size);
-/* Where in the large frame the data of the i-th of these is: as much as out[] has room for behind the headers. */
+/*
+ * Where in the large frame the data of the i-th of these is: as much as out[] has room for behind
+ * the headers.
+ */
 struct net_piece {
 	u32 at;
 	u32 size;
 } net_piece(const struct net_large *large, u32 size, u32 i);
-/* The i-th of these, with its checksums, in out[NET_FRAME_MAX], where its data is already; head: of the large one. Its size. */
+/*
+ * The i-th of these, with its checksums, in out[NET_FRAME_MAX], where its data is already; head: of
+ * the large one. Its size.
+ */
 u32 net_segment(const struct net_large *large, const u8 *head, u32 size, u32 i, u8 *out);
-/* Of the connection that a frame, of which these are the first n bytes, belongs to: the same in both directions. */
+/*
+ * Of the connection that a frame, of which these are the first n bytes, belongs to: the same in
+ * both directions.
+ */
 u32 net_flow(const u8 *head, u32 n);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: a segment of a virtual network, a switch without VLANs: which of its ports get a frame. A port has one
- * address, and sends from no other, but for a bridge's, which learns those behind it (IEEE 802.1D, 7.7 to 7.9). MAC addresses are
- * numbers, the first byte in bits 7:0. All calls under the segment's lock, which is its user's.
+ * Pure module: a segment of a virtual network, a switch without VLANs: which of its ports get a
+ * frame. A port has one address, and sends from no other, but for a bridge's, which learns those
+ * behind it (IEEE 802.1D, 7.7 to 7.9). MAC addresses are numbers, the first byte in bits 7:0. All
+ * calls under the segment's lock, which is its user's.
  */
 #ifndef VMM_NET_SWITCH_H
 #define VMM_NET_SWITCH_H
@@ -26,7 +27,9 @@ struct net_port {
 	u64 mac;
 	bool isolated;      /* talks to ports only that are not */
 	bool mirror;        /* gets all frames of the segment and sends none */
-	/* a bridge's own, NET_LEARNED of them, zero: no other takes their place; NULL: it is none */
+	/*
+	 * a bridge's own, NET_LEARNED of them, zero: no other takes their place; NULL: it is none
+	 */
 	struct net_learned *learned;
 	unsigned index; /* on its segment */
 };
@@ -42,16 +45,20 @@ int net_join(struct net_segment *s, struct net_port *p);
 /* Forgets the port, if it has joined, and with it what was learned behind it. */
 void net_leave(struct net_segment *s, struct net_port *p);
 /*
- * A frame from this address came in by the port at this second: may it? Own addresses of ports are nobody else's, nor are those
- * behind another bridge, while it lives. What a bridge has no room to remember may come in all the same.
+ * A frame from this address came in by the port at this second: may it? Own addresses of ports are
+ * nobody else's, nor are those behind another bridge, while it lives. What a bridge has no room to
+ * remember may come in all the same.
  */
 bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u32 now);
-/* Who has the address, or has it behind it; NULL: it is nobody's, of several, or behind a bridge that does not remember it. */
+/*
+ * Who has the address, or has it behind it; NULL: it is nobody's, of several, or behind a bridge
+ * that does not remember it.
+ */
 struct net_port *net_owner(const struct net_segment *s, u64 to);
 /*
- * The next port that gets a frame which came in by `from`, to this address, net_owner()'s; NULL: no further. One that nobody is
- * known to have is behind a bridge, or nowhere: no other port gets it. *at is 0 at first and says between the calls how far it is,
- * though ports come and go.
+ * The next port that gets a frame which came in by `from`, to this address, net_owner()'s; NULL: no
+ * further. One that nobody is known to have is behind a bridge, or nowhere: no other port gets it.
+ * *at is 0 at first and says between the calls how far it is, though ports come and go.
  */
 struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to,
 			  const struct net_port *owner, unsigned *at);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See dma_windows.h. What Linux makes of the windows: phys_to_dma() and dma_to_phys() in include/linux/dma-direct.h. */
+/*
+ * See dma_windows.h. What Linux makes of the windows: phys_to_dma() and dma_to_phys() in
+ * include/linux/dma-direct.h.
+ */
 #include "vmm/pci/dma_windows.h"
 
 /* Linux never gives a device what lies below: it may be backed by anything. */
@@ -30,7 +33,10 @@ static const char *add_ram(struct dma_windows *w, const struct gpa_region *r)
 	return add_window(w, r->gpa, r->hpa, r->size) ? NULL : "memory in too many pieces";
 }
 
-/* What a device asks memory for by its mask is compared with the host's address of the highest that the guest has. */
+/*
+ * What a device asks memory for by its mask is compared with the host's address of the highest that
+ * the guest has.
+ */
 static bool highest_is_highest(const struct dma_windows *w)
 {
 	for (unsigned i = 0; i + 1 < w->count; i++)

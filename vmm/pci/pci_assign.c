@@ -11,7 +11,9 @@
 
 static struct spinlock lock; /* guards owned[] */
 
-/* By the host's index. When its VM has ended that stays the owner until the function has stopped. */
+/*
+ * By the host's index. When its VM has ended that stays the owner until the function has stopped.
+ */
 static struct {
 	const struct vm_config *by; /* NULL: nobody */
 	/* as it was then: one that is being reset says nothing of that */
@@ -198,7 +200,10 @@ static int place(struct vm *vm, struct vm_pci *pci)
 	return 0;
 }
 
-/* An address or a VF that stands there twice is a slip; classes and IDs may meet, also in what an address names. */
+/*
+ * An address or a VF that stands there twice is a slip; classes and IDs may meet, also in what an
+ * address names.
+ */
 static bool is_slip(const struct vm_config *c, unsigned n)
 {
 	for (unsigned i = 0; c->pci[n].by == VM_PCI_ADDRESS && i < n; i++)

@@ -33,7 +33,10 @@ static bool is_memory(const struct pci_window *b)
 
 /* ---- trapped registers ---------------------------------------------------------- */
 
-/* Under the lock, and only while it is mapped: another vCPU may be resetting the device, which does not answer then. */
+/*
+ * Under the lock, and only while it is mapped: another vCPU may be resetting the device, which does
+ * not answer then.
+ */
 static u64 trap_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 {
 	struct pci_window *b = dev;

@@ -60,7 +60,10 @@ static bool add_value(struct pci_config *c, u16 offset, u32 pass, u32 keep, u32 
 	return f;
 }
 
-/* Address bits that can be changed; what the guest sees at first. A BAR that firmware left without an address is not shown. */
+/*
+ * Address bits that can be changed; what the guest sees at first. A BAR that firmware left without
+ * an address is not shown.
+ */
 static bool add_bars(struct pci_config *c)
 {
 	const struct pci_bar *rom = &c->bar[PCI_ROM_BAR];
@@ -141,7 +144,10 @@ static void note(struct pci_config *c, const struct pci_cap *cap)
 		*at = cap->offset;
 }
 
-/* False where it cannot be mediated: too many rules, or another capability lies where one of them is due. */
+/*
+ * False where it cannot be mediated: too many rules, or another capability lies where one of them
+ * is due.
+ */
 static bool add_cap(struct pci_config *c, const struct pci_cap *cap,
 		    const struct pci_cap_rule *rule, u16 limit, u32 next)
 {
@@ -188,7 +194,10 @@ static bool add_caps(struct pci_config *c, const struct pci_cap *caps, unsigned 
 			(u16)MIN(ALIGN_UP(cap->offset + cap_size(c, cap, rule), 4), limit);
 		c->area[c->nr_areas++].area = rule->area;
 		if (cap->extended) {
-			/* The list begins at 0x100: what is hidden there stays as a place holder without an ID. */
+			/*
+			 * The list begins at 0x100: what is hidden there stays as a place holder
+			 * without an ID.
+			 */
 			if (hidden && cap->offset == PCI_STANDARD_END)
 				ok = add_value(c, cap->offset, 0, 0, next_extended << 20);
 			else if (!hidden)
@@ -296,7 +305,10 @@ static bool has(const struct pci_config *c, unsigned offset, u32 bit)
 	return c->io.read(c->io.ctx, (u16)offset, 4) & bit;
 }
 
-/* FLR, or back from D3hot where that resets; `before`: the register's own bits, which have changed since. */
+/*
+ * FLR, or back from D3hot where that resets; `before`: the register's own bits, which have changed
+ * since.
+ */
 static bool asks_reset(const struct pci_config *c, const struct pci_field *f, u32 written,
 		       u32 before)
 {
@@ -331,7 +343,10 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 	bits = f->rule.keep & lanes;
 	f->value = (f->value & ~bits) | (value & bits);
 	bits = f->rule.write & lanes;
-	/* Until its BARs are unmapped another vCPU may be at them: what does not answer is an error of the machine on some. */
+	/*
+	 * Until its BARs are unmapped another vCPU may be at them: what does not answer is an error
+	 * of the machine on some.
+	 */
 	if (f->rule.offset == PCI_REG_COMMAND)
 		bits &= ~(PCI_COMMAND_IO | PCI_COMMAND_MEMORY) | value;
 	if (bits) {

@@ -63,19 +63,26 @@ int pci_config_init(struct pci_config *c, const struct pci_config_io *io,
 		    const struct pci_bar *bars, bool extended, bool intx,
 		    const struct pci_cap *caps, unsigned nr_caps);
 
-/* The guest does not set what the way to memory does not take (HOST_PCI_ATOMICS, HOST_PCI_RELAXED). After pci_config_init(). */
+/*
+ * The guest does not set what the way to memory does not take (HOST_PCI_ATOMICS, HOST_PCI_RELAXED).
+ * After pci_config_init().
+ */
 void pci_config_path(struct pci_config *c, unsigned takes);
 
 /* As one that decodes nothing and sends nothing, for a device that is gone. */
 void pci_config_clear(struct pci_config *c);
 
-/* Aligned accesses of 1, 2 or 4 bytes below 4096 (256 where `extended` is false); others read as ones, or do nothing. */
+/*
+ * Aligned accesses of 1, 2 or 4 bytes below 4096 (256 where `extended` is false); others read as
+ * ones, or do nothing.
+ */
 u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size);
 /* Returns PCI_CHANGED_*. */
 unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 value);
 /*
- * After PCI_CHANGED_DECODE, when what the guest has switched off is mapped no more: the device's ROM goes off as well, for it
- * may have one decoder for that and its registers (PCI Local Bus 3.0, 6.2.5.2).
+ * After PCI_CHANGED_DECODE, when what the guest has switched off is mapped no more: the device's
+ * ROM goes off as well, for it may have one decoder for that and its registers (PCI Local Bus 3.0,
+ * 6.2.5.2).
  */
 void pci_config_unmapped(const struct pci_config *c);
 

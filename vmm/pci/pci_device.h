@@ -24,14 +24,20 @@ struct pci_vector {
 	u64 address;              /* as the guest wrote them */
 	u32 data;
 	u32 control;
-	/* what an interrupt means to the guest: data << 32 | address, as they were last good; atomic */
+	/*
+	 * what an interrupt means to the guest: data << 32 | address, as they were last good;
+	 * atomic
+	 */
 	u64 message;
 	struct host_msi msi; /* what the device sends */
 	/* what it sent before: one that was under way then still arrives */
 	struct host_msi old;
 };
 
-/* Where a BAR's pages may not be mapped for the guest: [start, end) within it, whole pages but in a BAR below a page. */
+/*
+ * Where a BAR's pages may not be mapped for the guest: [start, end) within it, whole pages but in a
+ * BAR below a page.
+ */
 struct pci_trap {
 	u64 start;
 	u64 end;
@@ -100,13 +106,19 @@ struct pci_device {
  * Negative, and printed, where it is not and the function has no other interrupt.
  */
 int pci_intx_create(struct vm *vm, unsigned n);
-/* With interrupts = direct: no line reaches the VM's CPUs any more, nor has an interrupt in service. Any CPU. */
+/*
+ * With interrupts = direct: no line reaches the VM's CPUs any more, nor has an interrupt in
+ * service. Any CPU.
+ */
 void pci_intx_close(struct vm_pci *pci);
 /* After all functions have been taken back: gives the lines back. */
 void pci_intx_destroy(struct vm_pci *pci);
 
 /* pci_assign.c */
-/* Takes what the VM's file asks for and fills pci->function[]. 0; -EINVAL: refused, printed; what is there already is the VM's. */
+/*
+ * Takes what the VM's file asks for and fills pci->function[]. 0; -EINVAL: refused, printed; what
+ * is there already is the VM's.
+ */
 int pci_assign(struct vm *vm, struct vm_pci *pci);
 /* Others may have it again: it has been taken back. */
 void pci_release(const struct host_pci_function *f);
@@ -114,7 +126,10 @@ void pci_release(const struct host_pci_function *f);
 void pci_tell_waiting(void);
 /* Its VM is over, and it is still being reset; or it will never stop. */
 void pci_resets(const struct host_pci_function *f, bool still);
-/* A function of another VM's, or of one's that is over, in that group: pci_group(). Its index; -1: there is none. *state: words. */
+/*
+ * A function of another VM's, or of one's that is over, in that group: pci_group(). Its index; -1:
+ * there is none. *state: words.
+ */
 int pci_neighbour(const struct vm_config *c, const struct pci_address *group,
 		  char name[VM_NAME_MAX + 1], const char **state);
 /* Prints why a line of the VM's file cannot be had, with file and line; -EINVAL. */
@@ -131,7 +146,10 @@ static inline volatile u8 *pci_window_reg(const struct pci_window *b, u64 offset
 	return NULL;
 }
 
-/* What is to be trapped, and the first mapping, where the host has the BARs. Before vCPUs run. 0 or -errno, printed. */
+/*
+ * What is to be trapped, and the first mapping, where the host has the BARs. Before vCPUs run. 0 or
+ * -errno, printed.
+ */
 int pci_bars_create(struct pci_device *d);
 /* Moves the mappings to where the guest's configuration space says. */
 void pci_bars_update(struct vcpu *vcpu, struct pci_device *d);
@@ -147,10 +165,16 @@ bool pci_root_has_line(const struct pci_device *d);
 /* pci_reset.c */
 /* Ends the function's DMA; vfs: a PF's VFs go first, which pci_sriov_close() has closed. */
 void pci_reset_begin(struct pci_reset *r, unsigned index, bool vfs);
-/* Waits for nothing. -EBUSY: another step, soon; else it is over, as host_pci_reset_step() has it. Any CPU, one at a time. */
+/*
+ * Waits for nothing. -EBUSY: another step, soon; else it is over, as host_pci_reset_step() has it.
+ * Any CPU, one at a time.
+ */
 int pci_reset_step(struct pci_reset *r);
 
-/* pci_wait.c; the function is not busy, and the lock held: it is from here on, and this vCPU waits for it in its loop. */
+/*
+ * pci_wait.c; the function is not busy, and the lock held: it is from here on, and this vCPU waits
+ * for it in its loop.
+ */
 void pci_wait_begin(struct vcpu *vcpu, struct pci_device *d, enum pci_busy busy);
 /* Its registers are nobody's meanwhile. */
 static inline bool pci_is_away(const struct pci_device *d)
@@ -162,14 +186,19 @@ static inline bool pci_is_away(const struct pci_device *d)
 
 /* pci_iommu.c, only in images with IOMMU */
 /*
- * Is another VM's function not kept apart from this one? Asked once this is taken, so that of two VMs one sees the other. 0, or
- * -EINVAL, printed.
+ * Is another VM's function not kept apart from this one? Asked once this is taken, so that of two
+ * VMs one sees the other. 0, or -EINVAL, printed.
  */
 int pci_iommu_check_group(struct vm *vm, const struct pci_info *info);
 
-/* Makes what the VM's functions reach, where the node has IOMMUs: its memory. 0 or -errno, printed. */
+/*
+ * Makes what the VM's functions reach, where the node has IOMMUs: its memory. 0 or -errno, printed.
+ */
 int pci_iommu_create(struct vm *vm, struct vm_pci *pci);
-/* Once they are made: and each other's registers; from here on they reach that. 0 or -errno, printed. */
+/*
+ * Once they are made: and each other's registers; from here on they reach that. 0 or -errno,
+ * printed.
+ */
 int pci_iommu_attach(struct vm *vm, struct vm_pci *pci);
 /* Function n reaches none of it any more. False: it may, if it was not made quiet. */
 bool pci_iommu_block(struct vm_pci *pci, unsigned n);
@@ -181,31 +210,47 @@ void pci_iommu_destroy(struct vm *vm, const struct vm_pci *pci);
 int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci);
 /* Wants the VM a VF of *f, *f is that one now. 0, or -EINVAL, printed. */
 int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_pci_function *f);
-/* A VF is being made for its VM: its PF's VM may pull it out, until it has left. 0, or -ENODEV, printed: it just went off. */
+/*
+ * A VF is being made for its VM: its PF's VM may pull it out, until it has left. 0, or -ENODEV,
+ * printed: it just went off.
+ */
 int pci_sriov_join(struct pci_device *d);
 void pci_sriov_leave(struct pci_device *d);
 /* Has the capability shown in place of the device's, in the list of nr, with nothing on. */
 void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr);
-/* Is this offset in it? Then these are to be called, aligned and of 1, 2 or 4 bytes, and not the device's. */
+/*
+ * Is this offset in it? Then these are to be called, aligned and of 1, 2 or 4 bytes, and not the
+ * device's.
+ */
 bool pci_sriov_owns(const struct pci_device *d, u16 offset);
 u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size);
 /* PCI_CHANGED_VFS, or 0 */
 unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value);
 /*
- * Of a PF, from which no VM gets a VF any more: true: some may have one. Until they have not, which each of them is asked,
- * pci_sriov_off() is -EBUSY; then, or when it has been asked for too long since that TSC, its VFs are off. d may be NULL.
+ * Of a PF, from which no VM gets a VF any more: true: some may have one. Until they have not, which
+ * each of them is asked, pci_sriov_off() is -EBUSY; then, or when it has been asked for too long
+ * since that TSC, its VFs are off. d may be NULL.
  */
 bool pci_sriov_close(struct pci_device *d);
 int pci_sriov_off(unsigned pf, u64 since);
 /* After its reset: as before, but off. 0 or -errno. */
 int pci_sriov_restore(struct pci_device *d);
-/* As many as its guest wants come: host_sriov_enable(), once no VM has one from before; then it is told how that went. */
+/*
+ * As many as its guest wants come: host_sriov_enable(), once no VM has one from before; then it is
+ * told how that went.
+ */
 int pci_sriov_on(const struct pci_device *d);
 void pci_sriov_come(struct pci_device *d, int err);
-/* Function n of the VM, a VF that leaves it, has been reset, err: as pci_reset_step(); and its guest is told, without the lock. */
+/*
+ * Function n of the VM, a VF that leaves it, has been reset, err: as pci_reset_step(); and its
+ * guest is told, without the lock.
+ */
 void pci_sriov_pulled(struct vcpu *vcpu, unsigned n, int err);
 void pci_sriov_tell(struct vcpu *vcpu);
-/* pci_shadow.c: where the VM has none of its functions: a VF of one of these, which is not its own? *value: what is read. */
+/*
+ * pci_shadow.c: where the VM has none of its functions: a VF of one of these, which is not its own?
+ * *value: what is read.
+ */
 bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size,
 		      u32 *value);
 
@@ -250,15 +295,24 @@ static inline unsigned pci_device_write(struct pci_device *d, u16 offset, unsign
 	return changed | pci_config_write(&d->config, offset, size, value);
 }
 
-/* pci_root.c: a VM without real functions has an ECAM there. Before vCPUs run. 0 or -errno, printed. */
+/*
+ * pci_root.c: a VM without real functions has an ECAM there. Before vCPUs run. 0 or -errno,
+ * printed.
+ */
 int pci_root_ecam(struct vm *vm, u64 base, u8 last_bus);
 
 /* pci_master.c */
 /* Keeps the function silent where its VM has windows, until pci_master_confirm(). */
 void pci_master_create(struct pci_device *d);
-/* The guest says that bus << 8 | devfn translates by the DMA windows, or does not. 0, or -ENODEV: not the VM's. */
+/*
+ * The guest says that bus << 8 | devfn translates by the DMA windows, or does not. 0, or -ENODEV:
+ * not the VM's.
+ */
 int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on);
-/* After a write to the command register: tells the operator, once, that a function waits for its guest's word. */
+/*
+ * After a write to the command register: tells the operator, once, that a function waits for its
+ * guest's word.
+ */
 void pci_master_tell(const struct pci_device *d);
 
 /* pci_msi.c */
@@ -271,7 +325,10 @@ void pci_msi_update(struct pci_device *d);
 void pci_msix_update(struct pci_device *d);
 /* The device has been reset: no message, all of MSI-X masked. */
 void pci_msi_reset(struct pci_device *d);
-/* And what the device itself still has of the one that had it before. Once its BARs are made; no guest has them mapped. */
+/*
+ * And what the device itself still has of the one that had it before. Once its BARs are made; no
+ * guest has them mapped.
+ */
 void pci_msi_clean(const struct pci_device *d);
 /* Is this offset of a BAR in the MSI-X table? Accesses of 4 or 8 bytes to it. */
 bool pci_msix_owns(const struct pci_device *d, unsigned bar, u64 offset);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See pci_dma.h. Nothing here trusts the guest; what it confirms concerns its own functions only. */
+/*
+ * See pci_dma.h. Nothing here trusts the guest; what it confirms concerns its own functions only.
+ */
 #include "vmm/pci/pci_dma.h"
 
 #include <margay/abi.h>
@@ -48,7 +50,10 @@ s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on)
 
 	if (function > 0xffffffff || on > 1)
 		return MARGAY_HC_EINVAL;
-	/* One that no machine has reads and writes as CPUs do, whatever its driver's windows say. Functions are in segment 0. */
+	/*
+	 * One that no machine has reads and writes as CPUs do, whatever its driver's windows say.
+	 * Functions are in segment 0.
+	 */
 	if (IS_ENABLED(CONFIG_VIRTIO) && function <= 0xffff &&
 	    pci_virtual_read(vm, (u32)function, 0, 4, &id))
 		return vm->windows ? 0 : MARGAY_HC_ENODEV;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A VM's DMA windows: made with it, told to its guest and confirmed by it (include/margay/abi.h). */
+/*
+ * A VM's DMA windows: made with it, told to its guest and confirmed by it (include/margay/abi.h).
+ */
 #ifndef VMM_PCI_DMA_H
 #define VMM_PCI_DMA_H
 
@@ -8,11 +10,17 @@
 struct vcpu;
 struct vm;
 
-/* The hypercalls MARGAY_HC_INFO and MARGAY_HC_DMA_CONFIRM, by their arguments; the answer. On the vCPU's CPU. */
+/*
+ * The hypercalls MARGAY_HC_INFO and MARGAY_HC_DMA_CONFIRM, by their arguments; the answer. On the
+ * vCPU's CPU.
+ */
 s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi);
 s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on);
 
-/* pci_master.c: the VM has ended, and none of its functions sends anything any more, whatever its other vCPUs do. vCPU's CPU. */
+/*
+ * pci_master.c: the VM has ended, and none of its functions sends anything any more, whatever its
+ * other vCPUs do. vCPU's CPU.
+ */
 void pci_silence(struct vcpu *vcpu);
 
 #endif

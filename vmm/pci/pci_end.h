@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Private to vmm/pci: a VM's functions when it has ended: all are reset, at the same time, before others get anything of it. */
+/*
+ * Private to vmm/pci: a VM's functions when it has ended: all are reset, at the same time, before
+ * others get anything of it.
+ */
 #ifndef VMM_PCI_END_H
 #define VMM_PCI_END_H
 
@@ -8,7 +11,10 @@
 #include "vmm/slot.h"
 #include "vmm/vm.h"
 
-/* A reset takes less, by the standard (PCI Express 6.6.1: a second, and as long for the link): what takes more is seen to later. */
+/*
+ * A reset takes less, by the standard (PCI Express 6.6.1: a second, and as long for the link): what
+ * takes more is seen to later.
+ */
 #define PCI_END_MS 2200
 
 struct pci_end {

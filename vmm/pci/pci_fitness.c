@@ -44,7 +44,10 @@ const char *pci_unfit(const struct pci_info *f)
 		{ f->header_type != PCI_HEADER_FUNCTION || base == PCI_BASE_CLASS_BRIDGE,
 		  "a bridge stays the node's" },
 		{ base == PCI_BASE_CLASS_SYSTEM, "a system device stays the node's" },
-		/* A channel in compatibility mode has fixed ports and IRQ 14 or 15 (PCI IDE Controller 1.0, 2). */
+		/*
+		 * A channel in compatibility mode has fixed ports and IRQ 14 or 15 (PCI IDE
+		 * Controller 1.0, 2).
+		 */
 		{ f->id.class_code >> 8 == PCI_CLASS_IDE && (f->id.class_code & 5) != 5,
 		  "IDE with legacy ports and IRQ 14, 15: switch the controller to AHCI or native mode in the setup" },
 		{ f->address.segment, "guests have PCI segment 0 only" },

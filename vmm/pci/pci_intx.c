@@ -18,7 +18,10 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
-/* An entry of the I/O APIC (82093AA data sheet, 3.2.4), and the message that it is (SDM vol. 3, 11.11). */
+/*
+ * An entry of the I/O APIC (82093AA data sheet, 3.2.4), and the message that it is (SDM vol. 3,
+ * 11.11).
+ */
 #define RTE_MESSAGE 0x7ffu /* vector and delivery mode, as in the message's data */
 #define RTE_LOGICAL BIT(11)
 #define RTE_LEVEL BIT(15)
@@ -49,7 +52,9 @@ static int take_line(struct vm *vm, const struct host_intx *at)
 		if (pci->line[i].at.gsi == at->gsi)
 			return (int)i;
 	*l = (struct vm_pci_line){ vm, GUEST_INTX_GSI + pci->nr_lines % INTX_PINS, *at };
-	/* A CPU that no device reaches, or that has no vectors left: another of the VM's takes it. */
+	/*
+	 * A CPU that no device reaches, or that has no vectors left: another of the VM's takes it.
+	 */
 	for (unsigned i = 0; (err == -ERANGE || err == -ENOSPC) && i < vm->nr_vcpus; i++)
 		err = host_intx_take(at, vm->vcpus[i]->cpu, vm_direct(vm) ? NULL : asserted, l);
 	return err ? err : (int)pci->nr_lines++;
@@ -161,7 +166,10 @@ bool pci_intx_in_service(struct vm_pci *pci, unsigned pin, bool end)
 	return found;
 }
 
-/* The entry's message, if the VM's CPUs may get it, is what the line sends; a VM that has ended gets nothing. */
+/*
+ * The entry's message, if the VM's CPUs may get it, is what the line sends; a VM that has ended
+ * gets nothing.
+ */
 static void lead(const struct vm_pci_line *l, u64 rte)
 {
 	u64 address =

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which memory a VM's functions reach where the node has IOMMUs: the VM's own, by the addresses that its guest gives them. */
+/*
+ * Which memory a VM's functions reach where the node has IOMMUs: the VM's own, by the addresses
+ * that its guest gives them.
+ */
 #include <margay/errno.h>
 #include <margay/string.h>
 
@@ -30,9 +33,12 @@ static const char *const modes[] = {
 	[VM_DMA_IOMMU] = "dma = iommu",
 };
 
-/* ---- faults --------------------------------------------------------------------------------------- */
+/* ---- faults ----------------------------------------------------------------------------- */
 
-/* The guest's Bus Master Enable is its own from now on, the device's is off: neither DMA nor messages. */
+/*
+ * The guest's Bus Master Enable is its own from now on, the device's is off: neither DMA nor
+ * messages.
+ */
 static void silence(struct vcpu *vcpu)
 {
 	struct vm_pci *pci = vcpu->vm->pci;
@@ -85,7 +91,7 @@ bool pci_iommu_text(unsigned i, char *text, size_t size)
 	return true;
 }
 
-/* ---- domains -------------------------------------------------------------------------------------- */
+/* ---- domains ---------------------------------------------------------------------------- */
 
 static int fill(struct vm *vm)
 {
@@ -110,8 +116,8 @@ static int refuse(struct vm *vm, int err)
 }
 
 /*
- * Registers of a BAR, where the host has them: for other functions of the VM. Without what is trapped: who writes a table of
- * messages makes interrupts.
+ * Registers of a BAR, where the host has them: for other functions of the VM. Without what is
+ * trapped: who writes a table of messages makes interrupts.
  */
 static int fill_bar(struct host_iommu *d, const struct pci_bar *bar, const struct pci_window *w)
 {
@@ -225,7 +231,10 @@ bool pci_iommu_block(struct vm_pci *pci, unsigned n)
 
 void pci_iommu_destroy(struct vm *vm, const struct vm_pci *pci)
 {
-	/* A unit that did not answer may go on looking at the tables, and tells of what it blocks; pci goes. */
+	/*
+	 * A unit that did not answer may go on looking at the tables, and tells of what it blocks;
+	 * pci goes.
+	 */
 	if (pci->stuck)
 		host_iommu_abandon(vm_parts(vm)->domain);
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions that take long to stop when their VM has ended: its CPUs are free, and CPUs that have nothing to do go on with the
- * resets. Until one has stopped it is nobody's, and nor is the VM's memory, if the function might write there. Who waits for one
- * is started then.
+ * Functions that take long to stop when their VM has ended: its CPUs are free, and CPUs that have
+ * nothing to do go on with the resets. Until one has stopped it is nobody's, and nor is the VM's
+ * memory, if the function might write there. Who waits for one is started then.
  */
 #include <margay/errno.h>
 #include <margay/string.h>
@@ -37,7 +37,10 @@ static bool any_writes(const struct pci_end *e, int result)
 	return false;
 }
 
-/* As soon as none is waited for that may write there it is others', whatever else of the VM goes on; or nobody's. */
+/*
+ * As soon as none is waited for that may write there it is others', whatever else of the VM goes
+ * on; or nobody's.
+ */
 static void settle_memory(struct pci_end *e)
 {
 	bool lost = any_writes(e, -EIO);

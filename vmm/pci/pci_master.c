@@ -38,7 +38,10 @@ void pci_silence(struct vcpu *vcpu)
 	vm_stage2_lock(vcpu);
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		pci_config_gate_master(&pci->device[i]->config, true);
-		/* The answer comes behind messages that were under way (PCI Express Base 5.0, 2.4.1). */
+		/*
+		 * The answer comes behind messages that were under way (PCI Express Base 5.0,
+		 * 2.4.1).
+		 */
 		(void)host_pci_read(pci->function[i].index, PCI_REG_COMMAND, 2);
 	}
 	vm_stage2_unlock(vcpu->vm);

@@ -73,7 +73,9 @@ static int alloc_anywhere(struct vm *vm, unsigned cpu, unsigned count, struct pc
 {
 	int err = alloc_on(cpu, count, v, out);
 
-	/* A CPU that no device reaches, or that has no vectors left: another of the VM's takes it. */
+	/*
+	 * A CPU that no device reaches, or that has no vectors left: another of the VM's takes it.
+	 */
 	for (unsigned i = 0; err && i < vm->nr_vcpus; i++)
 		err = alloc_on(vm->vcpus[i]->cpu, count, v, out);
 	return err;
@@ -127,7 +129,10 @@ static bool arm_direct(struct pci_vector *v, unsigned count, const struct vcpu *
 	return true;
 }
 
-/* Gives the vector(s) a place where the guest wants them. False: it asks for nothing that can be had. */
+/*
+ * Gives the vector(s) a place where the guest wants them. False: it asks for nothing that can be
+ * had.
+ */
 static bool arm(struct pci_vector *v, unsigned count)
 {
 	struct vm *vm = v->dev->vm;
@@ -246,7 +251,10 @@ u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size)
 	const struct pci_vector *v = &d->msix[(offset - d->table) / PCI_MSIX_ENTRY_SIZE];
 	unsigned n = (unsigned)(offset - d->table) % PCI_MSIX_ENTRY_SIZE / 4;
 
-	/* Less than 4 bytes is undefined (6.8.2): who copies the table byte by byte finds what is there. */
+	/*
+	 * Less than 4 bytes is undefined (6.8.2): who copies the table byte by byte finds what is
+	 * there.
+	 */
 	if (size < 8)
 		return read_dword(v, n) >> offset % 4 * 8 & (BIT(size * 8) - 1);
 	return read_dword(v, n) | (u64)read_dword(v, n + 1) << 32;
@@ -257,7 +265,10 @@ void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
 	unsigned i = (unsigned)((offset - d->table) / PCI_MSIX_ENTRY_SIZE);
 	unsigned n = (unsigned)(offset - d->table) % PCI_MSIX_ENTRY_SIZE / 4;
 
-	/* Undefined as well: it changes nothing, for no message shall go out that is half of the old one. */
+	/*
+	 * Undefined as well: it changes nothing, for no message shall go out that is half of the
+	 * old one.
+	 */
 	if (size < 4 || i >= d->served_msix)
 		return;
 	write_dword(&d->msix[i], n, (u32)value);
@@ -283,8 +294,9 @@ void pci_msi_reset(struct pci_device *d)
 }
 
 /*
- * Entries name the CPUs and vectors of whoever wrote them, and only some resets mask them (PCI Local Bus 3.0, 6.8.2.9): the guest
- * that switches MSI-X on has written few. A mask bit of MSI that is left on would keep a message from it (6.8.1.7).
+ * Entries name the CPUs and vectors of whoever wrote them, and only some resets mask them (PCI
+ * Local Bus 3.0, 6.8.2.9): the guest that switches MSI-X on has written few. A mask bit of MSI that
+ * is left on would keep a message from it (6.8.1.7).
  */
 void pci_msi_clean(const struct pci_device *d)
 {
@@ -317,7 +329,10 @@ static bool placed(const struct pci_device *d, unsigned bar, u64 offset, u64 siz
 	       offset + size <= d->host->bar[bar].size;
 }
 
-/* Has its IOMMU keep entries for its messages: each with the one before, which may be under way when it moves. */
+/*
+ * Has its IOMMU keep entries for its messages: each with the one before, which may be under way
+ * when it moves.
+ */
 static int reserve(struct pci_device *d)
 {
 	u32 at = d->config.msi;

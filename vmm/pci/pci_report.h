@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: a PCI function in words: the lines of the monitor's `pci` and of the hardware check. */
+/*
+ * Pure module: a PCI function in words: the lines of the monitor's `pci` and of the hardware check.
+ */
 #ifndef VMM_PCI_REPORT_H
 #define VMM_PCI_REPORT_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A function's reset, step by step: a physical function's virtual ones go before it. See pci_device.h. */
+/*
+ * A function's reset, step by step: a physical function's virtual ones go before it. See
+ * pci_device.h.
+ */
 #include <margay/errno.h>
 
 #include "vmm/pci/pci_device.h"
@@ -8,7 +11,10 @@ void pci_reset_begin(struct pci_reset *r, unsigned index, bool vfs)
 {
 	u32 command = host_pci_read(index, PCI_REG_COMMAND, 2);
 
-	/* Its first step does that, too, but may be far. One that is away reads as ones, which are not to be written. */
+	/*
+	 * Its first step does that, too, but may be far. One that is away reads as ones, which are
+	 * not to be written.
+	 */
 	if (command != 0xffff)
 		host_pci_write(index, PCI_REG_COMMAND, 2, command & ~(u32)PCI_COMMAND_MASTER);
 	r->vfs = vfs;

@@ -18,7 +18,10 @@
 #include "vmm/stage.h"
 #include "vmm/vdev.h"
 
-/* Two APICs, the wake pin, the ECAM, virtual functions' BARs, and each of a function's, which exits whole if it shares a page. */
+/*
+ * Two APICs, the wake pin, the ECAM, virtual functions' BARs, and each of a function's, which exits
+ * whole if it shares a page.
+ */
 static_assert(VM_MAX_MMIO >= 3 + 1 + PCI_VIRTUAL_MAX + VM_PCI_FUNCTIONS * PCI_BARS,
 	      "room for all that a VM's functions register");
 
@@ -85,7 +88,10 @@ int pci_root_configure(struct pci_device *d, unsigned *nr_caps)
 static void reset(struct vcpu *vcpu, struct pci_device *d)
 {
 	d->gated = pci_config_master_gated(&d->config);
-	/* No vCPU may reach its BARs meanwhile: what does not answer is an error of the machine on some. */
+	/*
+	 * No vCPU may reach its BARs meanwhile: what does not answer is an error of the machine on
+	 * some.
+	 */
 	pci_config_clear(&d->config);
 	pci_bars_update(vcpu, d);
 	pci_wait_begin(vcpu, d, PCI_RESETS);
@@ -290,8 +296,8 @@ static void root_destroy(struct vm *vm, void *instance)
 }
 
 /*
- * At the end of a VM with a CPU that does not answer its functions are reset, and stay its own; nobody waits for a VF of its from
- * here on.
+ * At the end of a VM with a CPU that does not answer its functions are reset, and stay its own;
+ * nobody waits for a VF of its from here on.
  */
 static void abandon_functions(struct vm *vm)
 {
@@ -301,7 +307,10 @@ static void abandon_functions(struct vm *vm)
 		return;
 	r = container_of(vm->pci, struct root, pci);
 	pci_end_begin(&r->end, &r->pci);
-	/* What is slow then goes on by itself; it has ended what it did, and all that it may reach stays. */
+	/*
+	 * What is slow then goes on by itself; it has ended what it did, and all that it may reach
+	 * stays.
+	 */
 	pci_end_wait(&r->end);
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
 		pci_vf_leave(r->pci.device[i]);

@@ -19,11 +19,11 @@
 const struct pci_rule pci_header_rules[] = {
 	{ PCI_REG_ID, ALL, 0, 0, 0 },
 	/*
-	 * I/O and memory decoding are the guest's, for a VF has no such bits, and
-	 * reach the device where they are switched on (pci_config_write()); INTx
-	 * disable does where the line interrupt is passed through
-	 * (pci_config_init()). Bus master and the error bits are the device's. Parity and SERR#
-	 * are the guest's picture: by the device's the platform would hear of its errors, as an NMI perhaps.
+	 * I/O and memory decoding are the guest's, for a VF has no such bits, and reach the device
+	 * where they are switched on (pci_config_write()); INTx disable does where the line
+	 * interrupt is passed through (pci_config_init()). Bus master and the error bits are the
+	 * device's. Parity and SERR# are the guest's picture: by the device's the platform would
+	 * hear of its errors, as an NMI perhaps.
 	 */
 	{ PCI_REG_COMMAND, ALL & ~COMMAND_KEPT, COMMAND_WRITTEN | ERRORS, ERRORS, COMMAND_KEPT },
 	{ PCI_REG_CLASS, ALL, 0, 0, 0 },
@@ -39,8 +39,8 @@ const unsigned pci_nr_header_rules = ARRAY_SIZE(pci_header_rules);
 
 static const struct pci_rule pm[] = {
 	/*
-	 * D3 would lose the BARs and messages that the host has set: the guest's power state is its own, the device stays in
-	 * D0. Where coming back from D3 resets it, it is reset then.
+	 * D3 would lose the BARs and messages that the host has set: the guest's power state is its
+	 * own, the device stays in D0. Where coming back from D3 resets it, it is reset then.
 	 */
 	{ PCI_PM_CONTROL, ALL & ~0x103u, 0x9e00, 0x8000, 0x103 },
 };
@@ -52,8 +52,9 @@ static const struct pci_rule vpd[] = {
 
 static const struct pci_rule express[] = {
 	/*
-	 * FLR is the host's to do, when the guest asks for it (PCI_CHANGED_RESET). The payload size fits the path; phantom
-	 * functions and auxiliary power are not the guest's. No Snoop and the reports of errors stay off (pci_kept.c).
+	 * FLR is the host's to do, when the guest asks for it (PCI_CHANGED_RESET). The payload size
+	 * fits the path; phantom functions and auxiliary power are not the guest's. No Snoop and
+	 * the reports of errors stay off (pci_kept.c).
 	 */
 	{ PCI_EXP_DEVICE_CONTROL, ALL & ~0x8eefu, 0x000f7110, 0x000f0000, 0x0eef },
 	/* the link's other end is the host's: no ASPM, no retraining */
@@ -66,7 +67,9 @@ static const struct pci_rule express[] = {
 #define MSI_KEPT ((u32)(PCI_MSI_ENABLE | PCI_MSI_COUNT) << 16)
 
 static const struct pci_rule msi[] = {
-	/* Messages are the guest's own; the host writes what the device sends (vmm/pci/pci_msi.c). */
+	/*
+	 * Messages are the guest's own; the host writes what the device sends (vmm/pci/pci_msi.c).
+	 */
 	{ 0, ALL & ~MSI_KEPT, 0, 0, MSI_KEPT },
 };
 
@@ -81,7 +84,10 @@ static const struct pci_rule af[] = {
 };
 
 static const struct pci_rule aer[] = {
-	/* What is noted is the device's; masks, severity and ECRC are the guest's picture: nothing of it is reported. */
+	/*
+	 * What is noted is the device's; masks, severity and ECRC are the guest's picture: nothing
+	 * of it is reported.
+	 */
 	{ PCI_AER_STATUS, ALL, ALL, ALL, 0 },
 	{ PCI_AER_MASK, 0, 0, 0, ALL },
 	{ PCI_AER_SEVERITY, 0, 0, 0, ALL },
@@ -123,7 +129,10 @@ static const struct pci_cap_rule caps[] = {
 	{ PCI_EXT_CAP_VF_REBAR, true, PCI_AREA_HIDDEN, 0x34, 0, NULL }, /* as REBAR */
 };
 
-/* A capability that is not listed may be seen, and not be changed: nobody knows what a write would do to the host. */
+/*
+ * A capability that is not listed may be seen, and not be changed: nobody knows what a write would
+ * do to the host.
+ */
 static const struct pci_cap_rule unknown = { 0, false, PCI_AREA_READ, 0, 0, NULL };
 
 const struct pci_cap_rule *pci_cap_rule(u16 id, bool extended)

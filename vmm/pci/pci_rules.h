@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module, data only: what of a PCI function's configuration space a guest sees and changes (docs/passthrough.md). */
+/*
+ * Pure module, data only: what of a PCI function's configuration space a guest sees and changes
+ * (docs/passthrough.md).
+ */
 #ifndef VMM_PCI_RULES_H
 #define VMM_PCI_RULES_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See pci_segments.h. PCI Firmware 3.2, 4.1.2: firmware makes the segments, and some lets its setup say how many. */
+/*
+ * See pci_segments.h. PCI Firmware 3.2, 4.1.2: firmware makes the segments, and some lets its setup
+ * say how many.
+ */
 #include "vmm/pci/pci_segments.h"
 
 #include <margay/host.h>

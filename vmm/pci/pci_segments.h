@@ -7,7 +7,10 @@
 
 #define PCI_SEGMENTS_TEXT 248 /* with some ten addresses */
 
-/* False: some functions can be had by no VM for their segment alone; text names them, and what to do. Else text is "". */
+/*
+ * False: some functions can be had by no VM for their segment alone; text names them, and what to
+ * do. Else text is "".
+ */
 bool pci_segments(char text[PCI_SEGMENTS_TEXT]);
 
 #endif

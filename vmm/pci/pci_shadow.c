@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the guest of a physical function finds in place of its virtual functions, which are others'. */
+/*
+ * What the guest of a physical function finds in place of its virtual functions, which are others'.
+ */
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
 

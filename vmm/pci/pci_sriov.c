@@ -27,7 +27,10 @@
 static struct spinlock lock;
 /* of VFs, by the host's index: the device of the VM that has it */
 static struct pci_device *user[HOST_PCI_FUNCTIONS];
-/* VFs that VMs may have: they are on, and the PF's VM is not taking them back. None joins behind one that looked for users. */
+/*
+ * VFs that VMs may have: they are on, and the PF's VM is not taking them back. None joins behind
+ * one that looked for users.
+ */
 static bool open[HOST_PCI_FUNCTIONS];
 
 static void set_open(unsigned pf, unsigned count)
@@ -160,7 +163,10 @@ u8 vm_pci_last_bus(const struct host_pci_function *f)
 	return last;
 }
 
-/* On the VF's own VM's first vCPU: its registers are nowhere, and it reads as ones; its reset, which may take long, begins. */
+/*
+ * On the VF's own VM's first vCPU: its registers are nowhere, and it reads as ones; its reset,
+ * which may take long, begins.
+ */
 static void pull_out(struct vcpu *vcpu)
 {
 	struct vm_pci *pci = vcpu->vm->pci;
@@ -221,7 +227,10 @@ static bool is_free(unsigned vf)
 	free = !d || __atomic_load_n(&d->gone, __ATOMIC_ACQUIRE);
 	if (!free) {
 		__atomic_store_n(&d->leaving, true, __ATOMIC_RELEASE);
-		/* One that is being made or taken down has no vCPU that runs: soon it has, or the VF is back. */
+		/*
+		 * One that is being made or taken down has no vCPU that runs: soon it has, or the
+		 * VF is back.
+		 */
 		if (d->vm->nr_vcpus && d->vm->vcpus[0] &&
 		    __atomic_load_n(&d->busy, __ATOMIC_ACQUIRE) != PCI_LEAVES)
 			(void)vcpu_call(d->vm->vcpus[0], pull_out);
@@ -253,7 +262,10 @@ int pci_sriov_off(unsigned pf, u64 since)
 	if (!all_free(pf)) {
 		if (!is_late(since))
 			return -EBUSY;
-		/* Who has one still has what is not there any more. Left on, they would be gone with the card's reset. */
+		/*
+		 * Who has one still has what is not there any more. Left on, they would be gone
+		 * with the card's reset.
+		 */
 		host_pci_function(pf, &f);
 		host_log("margay: pci: " PCI_FORMAT
 			 ": a VM does not let go of its virtual functions: they go all the same",
@@ -400,7 +412,10 @@ unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 va
 
 	value <<= (offset & 3) * 8;
 	if (at == PCI_SRIOV_CONTROL) {
-		/* They come or go, or the card starts anew: that ends first (9.3.3.3.1). None of them cannot come. */
+		/*
+		 * They come or go, or the card starts anew: that ends first (9.3.3.3.1). None of
+		 * them cannot come.
+		 */
 		u32 bits =
 			lanes & (PCI_SRIOV_MEMORY | (d->busy || !s->count ? 0 : PCI_SRIOV_ENABLE));
 

@@ -59,11 +59,13 @@ static void add(const struct vm_pci *pci, struct pci_stand_ins *all, u8 bus, u8 
 		return;
 	all->of[all->count++] = host_bridge ? (struct pci_stand_in){
 		.bus = bus, .devfn = devfn, .id = f.id.vendor | (u32)f.id.device << 16,
-		.class_revision = host_pci_read(i, PCI_REG_CLASS, 4), .subsystem = host_pci_read(i, PCI_REG_SUBSYSTEM, 4),
+		.class_revision = host_pci_read(i, PCI_REG_CLASS, 4),
+		.subsystem = host_pci_read(i, PCI_REG_SUBSYSTEM, 4),
 		.header = host_pci_read(i, PCI_REG_HEADER, 4) & PCI_HEADER_MULTI,
 	} : (struct pci_stand_in){
 		/* An ID and a class that no driver takes. */
-		.bus = bus, .devfn = devfn, .id = f.id.vendor | 0xffff0000u, .class_revision = 0xff000000,
+		.bus = bus, .devfn = devfn, .id = f.id.vendor | 0xffff0000u,
+		.class_revision = 0xff000000,
 		.header = PCI_HEADER_MULTI,
 	};
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Headers in a guest's configuration space without anything behind them: the host bridge at 00:00.0, by which kernels know
- * configuration space, and a function 0 where a device has others, for nobody looks at these without it.
+ * Headers in a guest's configuration space without anything behind them: the host bridge at
+ * 00:00.0, by which kernels know configuration space, and a function 0 where a device has others,
+ * for nobody looks at these without it.
  */
 #ifndef VMM_PCI_STAND_IN_H
 #define VMM_PCI_STAND_IN_H

@@ -38,7 +38,10 @@ static void send(struct pci_virtual *f, unsigned n)
 		return;
 	}
 	f->pending &= ~(u32)BIT(n);
-	/* What is no interrupt to a vCPU, as a message of a real function's must be (pci_msi.c), goes nowhere. */
+	/*
+	 * What is no interrupt to a vCPU, as a message of a real function's must be (pci_msi.c),
+	 * goes nowhere.
+	 */
 	if (vm->intc->msi_vcpu(vm, entry[0] | (u64)entry[1] << 32, entry[2]))
 		vm->intc->msi(vm, entry[0] | (u64)entry[1] << 32, entry[2]);
 }
@@ -130,7 +133,10 @@ static struct pci_virtual *find(const struct vm *vm, u32 bdf)
 	return f;
 }
 
-/* Does the access go through the window? *at: where in the BAR. The register's bytes are those of an access of 1, 2 or 4 bytes. */
+/*
+ * Does the access go through the window? *at: where in the BAR. The register's bytes are those of
+ * an access of 1, 2 or 4 bytes.
+ */
 static bool through_window(const struct pci_virtual *f, u16 offset, unsigned size, u32 *at)
 {
 	u32 length = f->config[REG(f->window + 12u)];
@@ -295,7 +301,10 @@ static bool meets(u64 base, u64 end, u64 other, u64 size)
 	return base < other + size && other < end;
 }
 
-/* Is it free of RAM and of the BARs of the VM's real functions, both of which may lie anywhere (memory_map = identity)? */
+/*
+ * Is it free of RAM and of the BARs of the VM's real functions, both of which may lie anywhere
+ * (memory_map = identity)?
+ */
 static bool is_free(const struct vm *vm, u64 base, u64 size)
 {
 	const struct gpa_map *map = &vm_parts(vm)->map;
@@ -316,7 +325,10 @@ static bool is_free(const struct vm *vm, u64 base, u64 size)
 	return true;
 }
 
-/* The first bus behind 0 that none of the VM's functions has, nor virtual ones of these: each with one is a root bus. */
+/*
+ * The first bus behind 0 that none of the VM's functions has, nor virtual ones of these: each with
+ * one is a root bus.
+ */
 static u8 free_bus(const struct vm_pci *pci)
 {
 	u8 bus = 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * PCI functions that no machine has: how a device of vmm/dev/ gets one, on a root bus of their own in the guest's configuration
- * space (PCI Local Bus 3.0, chapter 6), with one memory BAR of 64 bits, all of which exits, and MSI-X.
+ * PCI functions that no machine has: how a device of vmm/dev/ gets one, on a root bus of their own
+ * in the guest's configuration space (PCI Local Bus 3.0, chapter 6), with one memory BAR of 64
+ * bits, all of which exits, and MSI-X.
  */
 #ifndef VMM_PCI_VIRTUAL_H
 #define VMM_PCI_VIRTUAL_H
@@ -19,8 +20,9 @@ struct vm;
 #define PCI_VIRTUAL_MAX 12u /* functions of a VM */
 
 /*
- * A capability of a table: its ID, its dwords, of which the first holds what stands in bits 31:16; window: one by which
- * configuration space reaches the BAR: the dwords 2, 3 and 4 are offset, length and data (virtio 1.2, 4.1.4.9).
+ * A capability of a table: its ID, its dwords, of which the first holds what stands in bits 31:16;
+ * window: one by which configuration space reaches the BAR: the dwords 2, 3 and 4 are offset,
+ * length and data (virtio 1.2, 4.1.4.9).
  */
 struct pci_virtual_cap {
 	u8 id;
@@ -35,15 +37,24 @@ struct pci_virtual {
 	u32 device_id;
 	u32 class_code;
 	const struct pci_virtual_cap *caps; /* ended by ID 0; MSI-X comes before them */
-	/* Registers: aligned accesses of 1, 2 or 4 bytes below PCI_VIRTUAL_MSIX, on a vCPU's CPU, with the lock held. */
+	/*
+	 * Registers: aligned accesses of 1, 2 or 4 bytes below PCI_VIRTUAL_MSIX, on a vCPU's CPU,
+	 * with the lock held.
+	 */
 	u32 (*read)(struct pci_virtual *f, u32 offset, unsigned size);
 	void (*write)(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size,
 		      u32 value);
 	/* after pci_virtual_again(), the lock held */
 	void (*go_on)(struct pci_virtual *f, struct vcpu *vcpu);
-	/* CPUs of others write to its guest's memory, with the lock held, while its VM is not paused */
+	/*
+	 * CPUs of others write to its guest's memory, with the lock held, while its VM is not
+	 * paused
+	 */
 	bool others;
-	/* guards all that changes of it, and of the device; others may share it. NULL: one of its own */
+	/*
+	 * guards all that changes of it, and of the device; others may share it. NULL: one of its
+	 * own
+	 */
 	struct spinlock *lock;
 	/* pci_virtual.c's, from there on. */
 	struct vm *vm;
@@ -61,20 +72,34 @@ struct pci_virtual {
 	u32 table[PCI_VIRTUAL_VECTORS][4];
 };
 
-/* The VM has this function, from create() of its device until the VM's end. 0 or -errno, printed. */
+/*
+ * The VM has this function, from create() of its device until the VM's end. 0 or -errno, printed.
+ */
 int pci_virtual_add(struct vm *vm, struct pci_virtual *f);
-/* When all devices are made: gives the functions a bus and addresses that nothing else of the VM's has. 0 or -errno, printed. */
+/*
+ * When all devices are made: gives the functions a bus and addresses that nothing else of the VM's
+ * has. 0 or -errno, printed.
+ */
 int pci_virtual_place(struct vm *vm);
 /* Sends the guest's message n, or keeps it while that is masked. The lock is held; from any CPU. */
 void pci_virtual_interrupt(struct pci_virtual *f, unsigned n);
-/* Waits for who has seen the VM before it was paused, and still writes to its memory for a device. No lock of these is held. */
+/*
+ * Waits for who has seen the VM before it was paused, and still writes to its memory for a device.
+ * No lock of these is held.
+ */
 void pci_virtual_settle(struct vm *vm);
 /* May it reach the guest's memory (Bus Master Enable)? */
 bool pci_virtual_is_master(const struct pci_virtual *f);
-/* Enough has been done at once: this vCPU calls go_on() when it has looked at what may keep it from its guest. From any CPU. */
+/*
+ * Enough has been done at once: this vCPU calls go_on() when it has looked at what may keep it from
+ * its guest. From any CPU.
+ */
 void pci_virtual_again(struct pci_virtual *f, struct vcpu *vcpu);
 void pci_virtual_go_on(struct vcpu *vcpu);
-/* The configuration space of bus << 8 | devfn: false where no such function is. Aligned, size 1, 2 or 4. */
+/*
+ * The configuration space of bus << 8 | devfn: false where no such function is. Aligned, size 1, 2
+ * or 4.
+ */
 bool pci_virtual_read(struct vm *vm, u32 bdf, u16 offset, unsigned size, u32 *value);
 bool pci_virtual_write(struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u32 value);
 

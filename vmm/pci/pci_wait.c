@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a guest asks of a function and what takes longer than an exit may: a reset, and virtual functions that come and go. The vCPU
- * whose guest asked stays out of the guest until it is over, as on a machine where the write took that long; in its loop, where it
- * answers kicks and ends with its VM, and without the lock. To the others the function reads as ones while it is being reset.
+ * What a guest asks of a function and what takes longer than an exit may: a reset, and virtual
+ * functions that come and go. The vCPU whose guest asked stays out of the guest until it is over,
+ * as on a machine where the write took that long; in its loop, where it answers kicks and ends with
+ * its VM, and without the lock. To the others the function reads as ones while it is being reset.
  */
 #include <margay/errno.h>
 
@@ -57,7 +58,10 @@ static void come_back(struct vcpu *vcpu, unsigned n, int err)
 	} else {
 		pci_msi_clean(d);
 	}
-	/* What the guest has said of its DMA holds on; and what others have said of it meanwhile (pci_master.c). */
+	/*
+	 * What the guest has said of its DMA holds on; and what others have said of it meanwhile
+	 * (pci_master.c).
+	 */
 	pci_config_gate_master(&d->config,
 			       d->gated || vcpu->vm->end != VM_RUNNING ||
 				       (IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(n)));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the core knows of a VM's PCI functions: made by vmm/pci/pci_root.c, shown in the ACPI tables. */
+/*
+ * What the core knows of a VM's PCI functions: made by vmm/pci/pci_root.c, shown in the ACPI
+ * tables.
+ */
 #ifndef VMM_VM_PCI_H
 #define VMM_VM_PCI_H
 
@@ -34,7 +37,10 @@ struct vm_pci {
 	u8 last_bus;
 	u64 ecam_base;
 	u8 virtual_bus; /* of vm->virtual */
-	/* VM_PCI_FUNCTIONS of each, where the VM file names functions; pci_root.c has them in one record. */
+	/*
+	 * VM_PCI_FUNCTIONS of each, where the VM file names functions; pci_root.c has them in one
+	 * record.
+	 */
 	unsigned nr_functions;
 	struct host_pci_function *function;
 	struct pci_device **device; /* pci_device.h */
@@ -51,43 +57,69 @@ struct vm_pci {
 	bool told; /* that functions wait for their guest to confirm its DMA windows */
 };
 
-/* pci_wait.c, for a vCPU that waits for what its guest has asked of a function (vcpu->pci_waits): goes on with that. */
+/*
+ * pci_wait.c, for a vCPU that waits for what its guest has asked of a function (vcpu->pci_waits):
+ * goes on with that.
+ */
 void pci_wait_go_on(struct vcpu *vcpu);
 
-/* pci_intx.c: lines by the pins of the guest's I/O APIC; nothing is done for a pin without one. Any CPU. */
-/* The guest has ended its interrupt, which it shall be for the machine, too; lines: its asserted pins. */
+/*
+ * pci_intx.c: lines by the pins of the guest's I/O APIC; nothing is done for a pin without one. Any
+ * CPU.
+ */
+/*
+ * The guest has ended its interrupt, which it shall be for the machine, too; lines: its asserted
+ * pins.
+ */
 void pci_intx_end(struct vm_pci *pci, unsigned pin, u32 *lines);
-/* With interrupts = direct: the machine's entry is as the guest's, rte, if that leads to a CPU of the VM as messages must. */
+/*
+ * With interrupts = direct: the machine's entry is as the guest's, rte, if that leads to a CPU of
+ * the VM as messages must.
+ */
 void pci_intx_lead(struct vm_pci *pci, unsigned pin, u64 rte);
 /* With that: has a CPU not ended one yet? end: it is ended first. */
 bool pci_intx_in_service(struct vm_pci *pci, unsigned pin, bool end);
 
-/* pci_iommu.c, only in images with IOMMU: what the i-th function of the machine reaches, in words; false: no IOMMU is used. */
+/*
+ * pci_iommu.c, only in images with IOMMU: what the i-th function of the machine reaches, in words;
+ * false: no IOMMU is used.
+ */
 bool pci_iommu_text(unsigned i, char *text, size_t size);
 
-/* pci_sriov.c, only in images with SRIOV: are all VFs that the VM file wants switched on? Any CPU. */
+/*
+ * pci_sriov.c, only in images with SRIOV: are all VFs that the VM file wants switched on? Any CPU.
+ */
 bool vm_pci_has_vfs(const struct vm_config *config);
 
 /*
- * The same file's: where the registers of the VFs of the VM's n-th function lie that are other VMs': for its guest just an address
- * that is in use. False: it has none of that BAR.
+ * The same file's: where the registers of the VFs of the VM's n-th function lie that are other
+ * VMs': for its guest just an address that is in use. False: it has none of that BAR.
  */
 bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *base, u64 *size);
 /* The same file's: the bus of a function, or of the last of its VFs, if they are on later ones. */
 u8 vm_pci_last_bus(const struct host_pci_function *f);
 
-/* fn() is called, on any CPU, when VFs have been switched on or functions are to be had again. Once, before any VM runs. */
+/*
+ * fn() is called, on any CPU, when VFs have been switched on or functions are to be had again.
+ * Once, before any VM runs.
+ */
 void vm_pci_on_free(void (*fn)(void));
 
-/* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
+/*
+ * The name of the VM that has the i-th function of the machine, into name[]; false: none has it.
+ * From any CPU.
+ */
 #if IS_ENABLED(CONFIG_PASSTHROUGH)
 bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1]);
 /*
- * Is a function that the VM wants still being reset after a VM's end, or one that is not kept apart from it? others: which was not
- * its own. Any CPU.
+ * Is a function that the VM wants still being reset after a VM's end, or one that is not kept apart
+ * from it? others: which was not its own. Any CPU.
  */
 bool vm_pci_resetting(const struct vm_config *config, bool others);
-/* Has the VM of this file a function, also from a run that is over: one that did not stop? The file stays as long. Any CPU. */
+/*
+ * Has the VM of this file a function, also from a run that is over: one that did not stop? The file
+ * stays as long. Any CPU.
+ */
 bool vm_pci_holds(const struct vm_config *config);
 #else
 static inline bool vm_pci_owner(unsigned, char[VM_NAME_MAX + 1])

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See place.h. Planning and taking are one step under a lock: VMs that restart plan on several CPUs at once. */
+/*
+ * See place.h. Planning and taking are one step under a lock: VMs that restart plan on several CPUs
+ * at once.
+ */
 #include "vmm/plan/place.h"
 
 #include <margay/errno.h>
@@ -15,7 +18,10 @@
 
 static_assert(PLAN_EXTENTS <= VM_MAX_EXTENTS, "all of a VM's memory has its place, and is zeroed");
 
-/* The hypervisor's own memory can take a piece between plan and taking: so often a new plan is made. */
+/*
+ * The hypervisor's own memory can take a piece between plan and taking: so often a new plan is
+ * made.
+ */
 #define TRIES 4
 
 /* All that a plan needs; too big for a stack. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Gives a VM its part of the machine, as the planner says (plan.h), and takes it back. Knows which VM has which CPU. */
+/*
+ * Gives a VM its part of the machine, as the planner says (plan.h), and takes it back. Knows which
+ * VM has which CPU.
+ */
 #ifndef VMM_PLACE_H
 #define VMM_PLACE_H
 
@@ -30,13 +33,19 @@ struct place_trial {
 /* Plans only. 0, or -errno and why in *err. Boot CPU, before any VM. */
 int place_try(const struct vm_config *config, struct place_trial *out, struct config_error *err);
 
-/* Zeroes the VM's memory and gives it and its CPUs back. No vCPU runs. Does nothing for a VM that has no place. */
+/*
+ * Zeroes the VM's memory and gives it and its CPUs back. No vCPU runs. Does nothing for a VM that
+ * has no place.
+ */
 void unplace_vm(struct vm *vm);
 
 /* Has a VM the CPU? Its name then, VM_NAME_MAX + 1 bytes. Any CPU. */
 bool place_owner(unsigned cpu, char *name);
 
-/* Bytes of guest memory on a NUMA node that the VM has whose first CPU this is, and its name as above; 0: none. Any CPU. */
+/*
+ * Bytes of guest memory on a NUMA node that the VM has whose first CPU this is, and its name as
+ * above; 0: none. Any CPU.
+ */
 u64 place_memory(unsigned cpu, unsigned node, char *name);
 
 /* place.c's and place_report.c's: who has each CPU, under the lock. */

@@ -4,7 +4,10 @@
 #include "vmm/stage.h"
 #include "vmm/vm.h"
 
-/* Those that do not answer stay its own; where its guest might still send interrupts to any, all do. */
+/*
+ * Those that do not answer stay its own; where its guest might still send interrupts to any, all
+ * do.
+ */
 static void abandon_cpus(struct vm *vm)
 {
 	spin_lock(&place_lock);

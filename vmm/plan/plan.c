@@ -9,7 +9,9 @@ static bool same_core(const struct plan_host *h, unsigned a, unsigned b)
 	return h->cpu[a].apic_id >> h->smt_shift == h->cpu[b].apic_id >> h->smt_shift;
 }
 
-/* The CPU whose owner keeps CPU i from this VM: itself or a thread of the same core; -1: none does. */
+/*
+ * The CPU whose owner keeps CPU i from this VM: itself or a thread of the same core; -1: none does.
+ */
 static int blocker(const struct plan_host *h, const struct vm_config *c, unsigned i)
 {
 	if (h->cpu[i].owner)
@@ -121,7 +123,10 @@ static void choose_on(struct plan_host *h, unsigned node, unsigned n)
 	}
 }
 
-/* Distributes n CPUs over nodes as evenly as they have them: cpus[] by node. False: they have not so many. */
+/*
+ * Distributes n CPUs over nodes as evenly as they have them: cpus[] by node. False: they have not
+ * so many.
+ */
 static bool spread(const unsigned *node, unsigned nr, const unsigned *have, unsigned n,
 		   unsigned *cpus)
 {
@@ -170,7 +175,10 @@ static unsigned candidates(const struct plan_host *h, const struct vm_config *c,
 	return nr;
 }
 
-/* The fewest neighbouring nodes that have the CPUs and their memory; failing that, the fewest that have the CPUs. */
+/*
+ * The fewest neighbouring nodes that have the CPUs and their memory; failing that, the fewest that
+ * have the CPUs.
+ */
 static int choose_count(struct plan_host *h, const struct vm_config *c, struct config_error *err)
 {
 	unsigned have[PLAN_NODES], node[PLAN_NODES], cpus[PLAN_NODES], fallback[PLAN_NODES], nr,

@@ -97,9 +97,15 @@ struct plan {
 int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p,
 	    struct config_error *err);
 
-/* plan_memory.c: bytes of whole 2 MiB pages free on a node; *largest (may be NULL): the largest piece. */
+/*
+ * plan_memory.c: bytes of whole 2 MiB pages free on a node; *largest (may be NULL): the largest
+ * piece.
+ */
 u64 plan_free(const struct plan_host *h, unsigned node, u64 *largest);
-/* plan_memory.c: for memory that devices reach: nothing of what lies where no guest has RAM may be taken. */
+/*
+ * plan_memory.c: for memory that devices reach: nothing of what lies where no guest has RAM may be
+ * taken.
+ */
 void plan_forbid_holes(struct plan_host *h);
 /* plan_memory.c: bytes wanted of each node, after the CPUs are chosen. */
 void plan_demand(const struct plan_host *h, const struct vm_config *c, const unsigned cpus[],

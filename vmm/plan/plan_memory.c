@@ -5,7 +5,10 @@
 
 #include "vmm/plan/plan.h"
 
-/* Of a guest with devices: for Linux' real-mode code, what it is handed over in, its reset vector; never for DMA. */
+/*
+ * Of a guest with devices: for Linux' real-mode code, what it is handed over in, its reset vector;
+ * never for DMA.
+ */
 #define LOW_RAM MIB(1)
 /* What such a guest gets below 4 GiB if it can, for devices that reach no further. */
 #define LOW_DMA MIB(128)
@@ -60,7 +63,9 @@ static unsigned nearest(const struct plan_host *h, unsigned from, const u64 *byt
 	return best;
 }
 
-/* `memory = 12G`: each node its CPUs' part, in 2 MiB pages; what does not divide goes to the first. */
+/*
+ * `memory = 12G`: each node its CPUs' part, in 2 MiB pages; what does not divide goes to the first.
+ */
 static void split(const struct plan_host *h, u64 total, const unsigned *cpus, u64 *demand)
 {
 	u64 count = 0, pages = total / PAGE_SIZE_2M, left = pages;
@@ -93,7 +98,10 @@ void plan_demand(const struct plan_host *h, const struct vm_config *c, const uns
 		return;
 	if (c->memory) {
 		split(h, c->memory, cpus, demand);
-		/* A CPU of a node that never had memory uses the nearest node's: so does the bare machine. */
+		/*
+		 * A CPU of a node that never had memory uses the nearest node's: so does the bare
+		 * machine.
+		 */
 		for (unsigned n = 0; n < plan_nodes(h); n++) {
 			unsigned to = h->node_memory[n] ? n : nearest(h, n, h->node_memory);
 			u64 bytes = demand[n];
@@ -153,7 +161,10 @@ static int take_piece(struct plan_host *h, unsigned i, u64 base, u64 size, struc
 	return 0;
 }
 
-/* The smallest piece of a node with `size` bytes from a multiple of `align` on; or the lowest. False: none. */
+/*
+ * The smallest piece of a node with `size` bytes from a multiple of `align` on; or the lowest.
+ * False: none.
+ */
 static bool fit(const struct plan_host *h, unsigned node, u64 size, u64 align, bool lowest,
 		unsigned *at, u64 *base)
 {

@@ -86,7 +86,10 @@ static void tell(const struct hvm_feature *f)
 	feature(f->there ? OK : f->required ? MISSING : OFF, name, "%s", f->there ? "" : f->where);
 }
 
-/* The CPUs that turn virtualization on, each tried by itself: firmware may have locked it on some only. */
+/*
+ * The CPUs that turn virtualization on, each tried by itself: firmware may have locked it on some
+ * only.
+ */
 struct trial {
 	struct host_work work;
 	int err; /* valid when done */

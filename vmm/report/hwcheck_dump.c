@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * See hwcheck_dump.h. CPUID and MSRs of each CPU, of the others only what differs from the first's; what the planner is given;
- * and what the kernel has of the machine. docs/hardware.md has the list. CPUID: SDM vol. 2; MSRs: SDM vol. 4, APM vol. 2.
+ * See hwcheck_dump.h. CPUID and MSRs of each CPU, of the others only what differs from the first's;
+ * what the planner is given; and what the kernel has of the machine. docs/hardware.md has the list.
+ * CPUID: SDM vol. 2; MSRs: SDM vol. 4, APM vol. 2.
  */
 #include "vmm/report/hwcheck_dump.h"
 
@@ -31,7 +32,10 @@ static const u32 msrs[] = {
 };
 /* clang-format on */
 
-/* CPUID's answer: a subleaf that has no entry is as the one before. Or an MSR: its value in EAX and EBX; ECX 1: it is absent. */
+/*
+ * CPUID's answer: a subleaf that has no entry is as the one before. Or an MSR: its value in EAX and
+ * EBX; ECX 1: it is absent.
+ */
 struct entry {
 	u32 leaf;
 	u32 subleaf;

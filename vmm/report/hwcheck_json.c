@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * See hwcheck_dump.h. Each line of the block has "json: " in front, since others may put something before it; CPUID's brand: SDM
- * vol. 2, APM vol. 3; Device Serial Number: PCI Express Base 5.0, 7.9.3, an EUI-64.
+ * See hwcheck_dump.h. Each line of the block has "json: " in front, since others may put something
+ * before it; CPUID's brand: SDM vol. 2, APM vol. 3; Device Serial Number: PCI Express Base 5.0,
+ * 7.9.3, an EUI-64.
  */
 #include "vmm/report/hwcheck_dump.h"
 
@@ -61,7 +62,9 @@ static void put_cpu(void)
 	    (u32)(intel ? microcode >> 32 : microcode));
 }
 
-/* The MAC address of which a network card has made its Device Serial Number; nothing without one. */
+/*
+ * The MAC address of which a network card has made its Device Serial Number; nothing without one.
+ */
 static void mac_address(unsigned i, const struct pci_info *f, char text[40])
 {
 	struct pci_cap cap[64];

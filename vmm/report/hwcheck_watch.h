@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How long and how often this CPU is held up by what runs below Margay: firmware by SMIs, or another hypervisor. */
+/*
+ * How long and how often this CPU is held up by what runs below Margay: firmware by SMIs, or
+ * another hypervisor.
+ */
 #ifndef VMM_HWCHECK_WATCH_H
 #define VMM_HWCHECK_WATCH_H
 
@@ -17,7 +20,10 @@ struct hwcheck_watch {
 	u32 smis;
 };
 
-/* Watches for so many seconds, and is held up by nothing of Margay's own: interrupts are off, or nobody sends any. */
+/*
+ * Watches for so many seconds, and is held up by nothing of Margay's own: interrupts are off, or
+ * nobody sends any.
+ */
 struct hwcheck_watch hwcheck_watch(unsigned seconds);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See inspect.h. The backtrace follows frame pointers: {caller's RBP, return address} at RBP (System V ABI, 3.4.1). */
+/*
+ * See inspect.h. The backtrace follows frame pointers: {caller's RBP, return address} at RBP
+ * (System V ABI, 3.4.1).
+ */
 #include "vmm/report/inspect.h"
 
 #include <margay/string.h>

@@ -12,8 +12,9 @@
 #include "vmm/slot.h"
 
 /*
- * It adds up, in MiB: each VM's part, what is free, and the rest, which is the hypervisor's and that of the boot modules. A VM
- * that another CPU makes or unmakes meanwhile may be in none or in two of these.
+ * It adds up, in MiB: each VM's part, what is free, and the rest, which is the hypervisor's and
+ * that of the boot modules. A VM that another CPU makes or unmakes meanwhile may be in none or in
+ * two of these.
  */
 static void report_memory(report_say say, unsigned node)
 {
@@ -26,7 +27,9 @@ static void report_memory(report_say say, unsigned node)
 	used = total - MIN(free >> 20, total);
 	say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", node, total,
 	    free >> 20, free, largest >> 20);
-	/* The hardware check's report is compared by tools/margay-replay, which knows of no module. */
+	/*
+	 * The hardware check's report is compared by tools/margay-replay, which knows of no module.
+	 */
 	if (used && monitor_booted)
 		say("    %luM taken, %luM kept", taken, used - MIN(taken, used));
 	for (unsigned i = 0; taken && host_cpu_info(i); i++) {

@@ -13,7 +13,9 @@
 struct vcpu;
 
 #define TELEMETRY_LAST 8 /* exits remembered; a power of two */
-/* Of so many exits one is timed: a prime, for what a guest does again and again has many lengths. */
+/*
+ * Of so many exits one is timed: a prime, for what a guest does again and again has many lengths.
+ */
 #define TELEMETRY_SAMPLE 251
 
 /* Exits of one reason; TSC ticks from the exit until it was handled, of those that were timed. */
@@ -120,7 +122,10 @@ static inline void telemetry_given_back(struct vcpu_stats *stats, u8 vector)
 /* The name of an exit reason, as in the telemetry line. */
 const char *vmexit_name(enum vmexit_reason reason);
 
-/* One line per vCPU: "exits=N cpuid=N ..." with the reasons that occurred; "kicked=N": entries that a kick kept from happening. */
+/*
+ * One line per vCPU: "exits=N cpuid=N ..." with the reasons that occurred; "kicked=N": entries that
+ * a kick kept from happening.
+ */
 void telemetry_print(struct vcpu *vcpu);
 
 #endif

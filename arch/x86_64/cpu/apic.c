@@ -9,7 +9,10 @@
 #include "arch/x86_64/cpu/trap.h"
 #include "arch/x86_64/cpu/upcall.h"
 
-/* Register offsets of the xAPIC page; the x2APIC MSR is 0x800 + offset / 16 (SDM vol. 3, table 11-6). */
+/*
+ * Register offsets of the xAPIC page; the x2APIC MSR is 0x800 + offset / 16 (SDM vol. 3, table
+ * 11-6).
+ */
 enum apic_reg {
 	APIC_ID = 0x20,
 	APIC_VERSION = 0x30,
@@ -101,14 +104,20 @@ void apic_init_cpu(void)
 		reg_write(APIC_LVT_ERROR, LVT_MASKED | VECTOR_SPURIOUS);
 	if (max_lvt >= 4)
 		reg_write(APIC_LVT_PMC, LVT_MASKED);
-	/* Where firmware looks after the heat by SMIs it goes on, on all CPUs: INIT has masked the others' entries. */
+	/*
+	 * Where firmware looks after the heat by SMIs it goes on, on all CPUs: INIT has masked the
+	 * others' entries.
+	 */
 	if (max_lvt >= 5 && !apic_thermal)
 		apic_thermal = (reg_read(APIC_LVT_THERMAL) & (LVT_MODE | LVT_MASKED)) == LVT_SMI
 				       ? LVT_SMI
 				       : LVT_MASKED;
 	reg_write(APIC_TPR, 0);
 	reg_write(APIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
-	/* While the APIC is off, as after INIT, its entries stay masked whatever is written (11.4.7.2). */
+	/*
+	 * While the APIC is off, as after INIT, its entries stay masked whatever is written
+	 * (11.4.7.2).
+	 */
 	if (max_lvt >= 5)
 		reg_write(APIC_LVT_THERMAL, apic_thermal);
 	/* What firmware left in service would block its priority class for ever. */
@@ -122,7 +131,10 @@ int apic_init(u32 highest_id, bool x2apic)
 	u64 base = rdmsr(MSR_APIC_BASE);
 
 	mask_8259();
-	/* What firmware switched on stays on, and an ID that xAPIC mode cannot name has no other way. */
+	/*
+	 * What firmware switched on stays on, and an ID that xAPIC mode cannot name has no other
+	 * way.
+	 */
 	all_x2apic = cpu_features.x2apic &&
 		     (x2apic || base & APIC_BASE_EXTD || highest_id >= XAPIC_BROADCAST);
 	if (!all_x2apic) {
@@ -170,7 +182,10 @@ void apic_eoi(void)
 void apic_send(u32 dest, u32 command)
 {
 	if (in_x2apic) {
-		/* An x2APIC write orders nothing by itself (SDM vol. 3, 11.12.3): what the target shall find comes first. */
+		/*
+		 * An x2APIC write orders nothing by itself (SDM vol. 3, 11.12.3): what the target
+		 * shall find comes first.
+		 */
 		asm volatile("mfence; lfence" : : : "memory");
 		wrmsr(MSR_X2APIC_FIRST + APIC_ICR_LOW / 16, (u64)dest << 32 | command);
 		return;
@@ -201,7 +216,10 @@ void apic_send_startup(u32 dest, u8 page_number)
 	apic_send(dest, ICR_ASSERT | ICR_STARTUP | page_number);
 }
 
-/* The counter and the TSC at one moment: the tightest of a few readings, so that an SMI spoils none. */
+/*
+ * The counter and the TSC at one moment: the tightest of a few readings, so that an SMI spoils
+ * none.
+ */
 static u32 sample_count(u64 *tsc)
 {
 	u64 best = ~0ull;

@@ -31,8 +31,8 @@ enum {
 #define SVR_RESET 0xffu
 #define SVR_ENABLE BIT(8)
 /*
- * A spurious interrupt comes by this vector without being in service (11.9). No interrupt has a number below 16, so whatever
- * comes by another one is in service, and its stub's EOI ends that.
+ * A spurious interrupt comes by this vector without being in service (11.9). No interrupt has a
+ * number below 16, so whatever comes by another one is in service, and its stub's EOI ends that.
  */
 #define SVR_SPURIOUS 0x0fu
 #define LVT_MASKED BIT(16)
@@ -40,7 +40,10 @@ enum {
 #define GATES 256
 /* Rounds of taking what is pending; all of one takes one, unless somebody goes on sending. */
 #define ROUNDS 1000
-/* Until a message that another CPU has sent to this one before has come: there is no sign of it in x2APIC mode. */
+/*
+ * Until a message that another CPU has sent to this one before has come: there is no sign of it in
+ * x2APIC mode.
+ */
 #define ARRIVAL_US 50
 
 bool apic_mixed;
@@ -69,7 +72,9 @@ static void lead(struct gate *g, const u8 *to)
 	u64 entry = (u64)to;
 
 	g->offset_low = (u16)entry;
-	/* a machine check may meet the stub of vector 18: not from the top of the same stack again */
+	/*
+	 * a machine check may meet the stub of vector 18: not from the top of the same stack again
+	 */
 	g->ist = 0;
 	g->offset_mid = (u16)(entry >> 16);
 	g->offset_high = (u32)(entry >> 32);
@@ -104,7 +109,10 @@ static void drain(void)
 	struct gate gates[GATES];
 	struct idt_pointer own = { sizeof(gates) - 1, (u64)gates };
 	u64 status;
-	/* Its stub reads this; a CPU that has not got it has no machine checks, and a fault there would not end. */
+	/*
+	 * Its stub reads this; a CPU that has not got it has no machine checks, and a fault there
+	 * would not end.
+	 */
 	const u8 *drop_18 = host_rdmsr(MSR_MCG_STATUS, &status) ? apic_drop : apic_drop_18;
 
 	asm volatile("sidt %0" : "=m"(apic_idt));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* GDT and TSS of each CPU. SDM vol. 3, 3.4.5 (segment descriptors), 8.2.3 (TSS descriptor in 64-bit mode). */
+/*
+ * GDT and TSS of each CPU. SDM vol. 3, 3.4.5 (segment descriptors), 8.2.3 (TSS descriptor in 64-bit
+ * mode).
+ */
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/insn.h"
 

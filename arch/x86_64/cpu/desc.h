@@ -44,8 +44,9 @@ struct cpu_desc {
 void desc_load(struct cpu_desc *desc, u64 gs);
 
 /*
- * For an exception that may have met a guest's GS base and TR in the CPU (svm/world.inc: from a VMLOAD to the other), by the GDT,
- * which is its own then, too. desc_take_gs() returns what GS base was, for desc_give_gs(); what has taken TR does not go back.
+ * For an exception that may have met a guest's GS base and TR in the CPU (svm/world.inc: from a
+ * VMLOAD to the other), by the GDT, which is its own then, too. desc_take_gs() returns what GS base
+ * was, for desc_give_gs(); what has taken TR does not go back.
  */
 u64 desc_take_gs(void);
 void desc_give_gs(u64 gs);

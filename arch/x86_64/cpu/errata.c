@@ -30,14 +30,18 @@ static const struct {
 	{ 0x17, 0x00, 0xff, WITHOUT, MSR_AMD_FP_CFG, BIT(9) },
 	/* AMD-SN-7052: the op cache may give what is not there. */
 	{ 0x17, 0x00, 0xff, WITH, MSR_AMD_BP_CFG, BIT(33) },
-	/* 1485: beside a busy thread an instruction may be fetched wrong. Zen 4's models, as Linux has them. */
+	/*
+	 * 1485: beside a busy thread an instruction may be fetched wrong. Zen 4's models, as Linux
+	 * has them.
+	 */
 	{ 0x19, 0x10, 0x1f, ANY, MSR_AMD_BP_CFG, BIT(5) },
 	{ 0x19, 0x60, 0xaf, ANY, MSR_AMD_BP_CFG, BIT(5) },
 };
 
 /*
- * Intel's family 6 whose TSC deadline timer may not fire before this microcode: the specification updates' "TSC Deadline Not
- * Armed While in APIC Legacy Mode" and the like, by model and steppings as Linux has them (apic.c, deadline_match, 6.1.192).
+ * Intel's family 6 whose TSC deadline timer may not fire before this microcode: the specification
+ * updates' "TSC Deadline Not Armed While in APIC Legacy Mode" and the like, by model and steppings
+ * as Linux has them (apic.c, deadline_match, 6.1.192).
  */
 /* clang-format off */
 static const struct {

@@ -14,7 +14,10 @@ struct ex_entry {
 	u64 fixup; /* where to go on; registers as at the fault */
 };
 
-/* In an asm statement: the instruction at label `insn` goes on at label `fixup` ("%l[name]" in asm goto). */
+/*
+ * In an asm statement: the instruction at label `insn` goes on at label `fixup` ("%l[name]" in asm
+ * goto).
+ */
 #define EX_TABLE(insn, fixup) \
 	".pushsection .ex_table, \"a\"\n\t" \
 	".balign 8\n\t" \

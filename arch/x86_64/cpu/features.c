@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* CPUID as far as the host needs it, and the host's control registers. SDM vol. 2, CPUID; vol. 3, 2.5, 5.10. */
+/*
+ * CPUID as far as the host needs it, and the host's control registers. SDM vol. 2, CPUID; vol. 3,
+ * 2.5, 5.10.
+ */
 #include <margay/errno.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/features.h"
@@ -28,7 +31,10 @@ static void read_brand(struct cpu_features *f)
 	f->brand[n] = 0;
 }
 
-/* The deepest C-state with substates enumerated; the hint's bits 7:4 are the state minus 1 (SDM vol. 2, MWAIT). */
+/*
+ * The deepest C-state with substates enumerated; the hint's bits 7:4 are the state minus 1 (SDM
+ * vol. 2, MWAIT).
+ */
 static void read_mwait(struct cpu_features *f)
 {
 	struct cpuid_regs r;
@@ -101,7 +107,9 @@ int features_init(void)
 		f->phys_bits = r.eax & 0xff;
 	}
 
-	/* The rest of what is needed every CPU with long mode has: FPU, TSC, MSRs, PAT, FXSR, SSE2. */
+	/*
+	 * The rest of what is needed every CPU with long mode has: FPU, TSC, MSRs, PAT, FXSR, SSE2.
+	 */
 	if (!(edx1 & BIT(9))) {
 		upcall_log("this CPU lacks a local APIC, or has it off (CPUID 1 EDX bit 9)");
 		return -ENODEV;

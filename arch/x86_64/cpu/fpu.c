@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Resetting the FPU and the extended states: the one thing that the host does with them, which are otherwise the guest's.
- * SDM vol. 1, 10.5.1 (FXSAVE area), 13.4 and 13.8 (XRSTOR).
+ * Resetting the FPU and the extended states: the one thing that the host does with them, which are
+ * otherwise the guest's. SDM vol. 1, 10.5.1 (FXSAVE area), 13.4 and 13.8 (XRSTOR).
  */
 #include <margay/host.h>
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/upcall.h"
 
-/* FXSAVE area and XSAVE header; XSTATE_BV = 0 makes XRSTOR take the initial configuration of every component. */
+/*
+ * FXSAVE area and XSAVE header; XSTATE_BV = 0 makes XRSTOR take the initial configuration of every
+ * component.
+ */
 struct xsave_area {
 	u16 fcw;
 	u8 unused[22];
@@ -27,7 +30,10 @@ void host_fpu_reset(u64 xcr0)
 {
 	initial.fcw = 0x37f;
 	initial.mxcsr = 0x1f80;
-	/* Not all CPUs load the x87 error pointers when no exception is pending (APM vol. 2, 11.4.4): FNINIT clears them. */
+	/*
+	 * Not all CPUs load the x87 error pointers when no exception is pending (APM vol. 2,
+	 * 11.4.4): FNINIT clears them.
+	 */
 	asm volatile("fninit");
 	asm volatile("fxrstor64 %0" : : "m"(initial));
 	if (!cpu_features.xsave)

@@ -30,7 +30,10 @@ static inline u64 rdtsc(void)
 	return (u64)hi << 32 | lo;
 }
 
-/* The TSC between what comes before and what comes after in program order (SDM vol. 2, RDTSC and LFENCE). */
+/*
+ * The TSC between what comes before and what comes after in program order (SDM vol. 2, RDTSC and
+ * LFENCE).
+ */
 static inline u64 rdtsc_ordered(void)
 {
 	u32 lo, hi;

@@ -71,7 +71,10 @@ int ioapic_add(u64 pa, u32 gsi_base)
 	io->gsi_base = gsi_base;
 	/* The register number has 8 bits: (256 - 16) / 2 inputs at most. */
 	io->inputs = MIN((version >> 16 & 0xff) + 1, 120u);
-	/* What firmware has made an SMI is its own: legacy USB, power, heat. Nobody routes it, as it is open. */
+	/*
+	 * What firmware has made an SMI is its own: legacy USB, power, heat. Nobody routes it, as
+	 * it is open.
+	 */
 	for (u32 n = 0; n < io->inputs; n++)
 		if ((reg_read(io, (u8)IOREDTBL(n)) & (RTE_MODE | RTE_MASKED)) != RTE_SMI)
 			reg_write(io, (u8)IOREDTBL(n), RTE_MASKED);
@@ -94,7 +97,10 @@ int ioapic_route(u32 gsi, u32 apic_id, u32 low)
 		return -ERANGE;
 	spin_lock(&lock);
 	old = reg_read(io, reg);
-	/* Two lines of the host's may be one input; that of a remapped one has its delivery mode elsewhere. */
+	/*
+	 * Two lines of the host's may be one input; that of a remapped one has its delivery mode
+	 * elsewhere.
+	 */
 	err = old & RTE_MASKED ? 0 : (old & 0xffff & ~RTE_NMI) == (low & ~RTE_NMI) ? 0 : -EBUSY;
 	if (IS_ENABLED(CONFIG_IOMMU) && old & RTE_MASKED)
 		err = upcall_route(gsi, apic_id, &entry);

@@ -10,7 +10,10 @@
 
 #define IOAPIC_MAX 64
 
-/* Adds one controller and masks its inputs, but what firmware has open as SMIs. 0, -ENOSPC or -EINVAL (logged). */
+/*
+ * Adds one controller and masks its inputs, but what firmware has open as SMIs. 0, -ENOSPC or
+ * -EINVAL (logged).
+ */
 int ioapic_add(u64 pa, u32 gsi_base);
 
 /*
@@ -23,15 +26,22 @@ int ioapic_route_nmi(u32 gsi, u32 apic_id, bool active_low);
 /* Masks or opens a routed input; nothing where no controller has it. Any CPU. */
 void ioapic_mask(u32 gsi, bool masked);
 
-/* ioapic_line.c: as ioapic_route_nmi() for a fixed interrupt of that vector, level-triggered; it stays masked. */
+/*
+ * ioapic_line.c: as ioapic_route_nmi() for a fixed interrupt of that vector, level-triggered; it
+ * stays masked.
+ */
 int ioapic_route_level(u32 gsi, u32 apic_id, u8 vector, bool active_low);
 /*
- * Has a CPU a level-triggered interrupt of that input that it has not ended by its EOI (remote IRR)? end: it is ended first,
- * perhaps others of that vector, too; where the line is still asserted the next one comes. One user of an input at a time.
+ * Has a CPU a level-triggered interrupt of that input that it has not ended by its EOI (remote
+ * IRR)? end: it is ended first, perhaps others of that vector, too; where the line is still
+ * asserted the next one comes. One user of an input at a time.
  */
 bool ioapic_in_service(u32 gsi, bool end);
 
-/* Behind these: as ioapic_route_nmi(), by the low half of an entry; that half as it was, changed if there is anything to change. */
+/*
+ * Behind these: as ioapic_route_nmi(), by the low half of an entry; that half as it was, changed if
+ * there is anything to change.
+ */
 int ioapic_route(u32 gsi, u32 apic_id, u32 low);
 u32 ioapic_change(u32 gsi, u32 clear, u32 set);
 /* Sends the input's controller an EOI; false: it has no register for that. */

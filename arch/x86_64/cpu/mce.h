@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: what an error in a machine-check bank means (SDM vol. 3, chapter 16; APM vol. 2, chapter 9). kernel/mce.c reads
- * the banks and does what follows.
+ * Pure module: what an error in a machine-check bank means (SDM vol. 3, chapter 16; APM vol. 2,
+ * chapter 9). kernel/mce.c reads the banks and does what follows.
  */
 #ifndef ARCH_CPU_MCE_H
 #define ARCH_CPU_MCE_H
@@ -29,18 +29,30 @@ enum mce_verdict {
 	MCE_FATAL,          /* nothing can be trusted any more */
 };
 
-/* taken: in a machine check with this MCG_STATUS; without, a look at the banks, which leaves what only a machine check can tell. */
+/*
+ * taken: in a machine check with this MCG_STATUS; without, a look at the banks, which leaves what
+ * only a machine check can tell.
+ */
 enum mce_verdict mce_judge(const struct mce_kind *kind, u64 status, bool taken, u64 mcg_status);
 
 /* How CPUs learn of corrected errors, beside looking every now and then. */
 enum mce_way { MCE_BY_TIME, MCE_BY_CMCI, MCE_BY_THRESHOLD };
 enum mce_way mce_way(const struct mce_kind *kind, u64 cap);
-/* CMCI: what MCi_CTL2 becomes for an interrupt at each error; 0: another CPU has that bank (SDM vol. 3, 16.5.2). */
+/*
+ * CMCI: what MCi_CTL2 becomes for an interrupt at each error; 0: another CPU has that bank (SDM
+ * vol. 3, 16.5.2).
+ */
 u64 mce_ctl2(u64 ctl2);
-/* AMD: what MCi_MISC becomes for one at each error, and *lvt: which extended entry; 0: the bank has none, or firmware keeps it. */
+/*
+ * AMD: what MCi_MISC becomes for one at each error, and *lvt: which extended entry; 0: the bank has
+ * none, or firmware keeps it.
+ */
 u64 mce_threshold(u64 misc, unsigned *lvt);
 
-/* Which page is lost by that error: true and *page, or the bank does not tell. misc: 0 where the status has no MISCV. */
+/*
+ * Which page is lost by that error: true and *page, or the bank does not tell. misc: 0 where the
+ * status has no MISCV.
+ */
 bool mce_page(const struct mce_kind *kind, u64 status, u64 address, u64 misc, u64 *page);
 
 #endif

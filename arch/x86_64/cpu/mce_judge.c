@@ -5,15 +5,19 @@
 #define MISC_MODE(misc) ((misc) >> 6 & 7) /* of the address (SDM vol. 3, 16.3.2.4) */
 #define MISC_PHYSICAL 2
 #define MISC_LSB(misc) ((misc) & 0x3f)    /* of what the address tells */
-/* The two that are defined to be recovered from where they are met (SDM vol. 3, 16.9.3.2): both are told by banks of the core. */
+/*
+ * The two that are defined to be recovered from where they are met (SDM vol. 3, 16.9.3.2): both are
+ * told by banks of the core.
+ */
 /* but for the bit that says that corrected ones are filtered */
 #define CODE(status) ((status) & 0xefff)
 #define CODE_DATA_LOAD 0x134
 #define CODE_INSTRUCTION_FETCH 0x150
 
 /*
- * SDM vol. 3, 16.6.3, 16.6.4 and table 16-7. What an error that needs action hides (OVER, without PCC) is none that is worse, but
- * may have been another thread's of the core: two that read the same page at once do that.
+ * SDM vol. 3, 16.6.3, 16.6.4 and table 16-7. What an error that needs action hides (OVER, without
+ * PCC) is none that is worse, but may have been another thread's of the core: two that read the
+ * same page at once do that.
  */
 static enum mce_verdict judge_ser(u64 status, bool taken, u64 mcg_status)
 {
@@ -47,7 +51,9 @@ enum mce_verdict mce_judge(const struct mce_kind *kind, u64 status, bool taken, 
 		return judge_ser(status, taken, mcg_status);
 	if (!taken)
 		return MCE_NONE;
-	/* APM vol. 2, 9.3.2.2: recoverable where poison is used, or nothing of its kind was lost. */
+	/*
+	 * APM vol. 2, 9.3.2.2: recoverable where poison is used, or nothing of its kind was lost.
+	 */
 	return kind->succor && (kind->overflow || !(status & MCI_STATUS_OVER)) ? MCE_USED
 									       : MCE_FATAL;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How banks interrupt at corrected errors: mce.h (SDM vol. 3, 16.5; AMD's PPRs, "MCA Registers"). */
+/*
+ * How banks interrupt at corrected errors: mce.h (SDM vol. 3, 16.5; AMD's PPRs, "MCA Registers").
+ */
 #include "arch/x86_64/cpu/mce.h"
 
 #define CTL2_CMCI BIT(30)

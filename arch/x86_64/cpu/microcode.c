@@ -64,7 +64,10 @@ static bool intel_fits(const struct microcode_cpu *cpu, u32 signature, u32 platf
 	return signature == cpu->signature && (!platforms || platforms & cpu->platform);
 }
 
-/* Behind the data: how many more signatures, a checksum, three words; of each signature, platforms, a checksum. */
+/*
+ * Behind the data: how many more signatures, a checksum, three words; of each signature, platforms,
+ * a checksum.
+ */
 static const char *intel_more(const u8 *p, size_t size, const struct microcode_cpu *cpu, bool *fits)
 {
 	u32 count;
@@ -118,7 +121,10 @@ static const char *intel_find(const u8 *p, size_t size, const struct microcode_c
 
 /* ---- AMD ------------------------------------------------------------------------ */
 
-/* The CPU's number in the table, whose entries are of 16 bytes: CPUID's signature, two words, the number; 0: none. */
+/*
+ * The CPU's number in the table, whose entries are of 16 bytes: CPUID's signature, two words, the
+ * number; 0: none.
+ */
 static u16 amd_number(const u8 *table, size_t size, u32 signature)
 {
 	u16 number = 0;

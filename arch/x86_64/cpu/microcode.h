@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: finds a CPU's update in a file of the vendors': one or more of Intel's updates (SDM vol. 3, 10.11.1), or of AMD's
- * containers, each a table of equivalent CPUs and their patches. The file may be anything. microcode_revision() is not pure.
+ * Pure module: finds a CPU's update in a file of the vendors': one or more of Intel's updates (SDM
+ * vol. 3, 10.11.1), or of AMD's containers, each a table of equivalent CPUs and their patches. The
+ * file may be anything. microcode_revision() is not pure.
  */
 #ifndef ARCH_CPU_MICROCODE_H
 #define ARCH_CPU_MICROCODE_H
@@ -23,7 +24,10 @@ struct microcode {
 
 #define MICROCODE_HEADER 48 /* Intel: what the update's address is behind its start */
 
-/* The newest update for this CPU. NULL, or what is wrong with the file: none of it is to be used then. */
+/*
+ * The newest update for this CPU. NULL, or what is wrong with the file: none of it is to be used
+ * then.
+ */
 const char *microcode_find(const u8 *file, size_t size, const struct microcode_cpu *cpu,
 			   struct microcode *out);
 

@@ -42,8 +42,8 @@
 #define AMD_NOT (B(MDS) | B(L1TF) | B(ITLB) | B(MMIO) | BIT(PBRSB))
 
 /*
- * The first row that fits counts. What is in no row has what every CPU of its vendor has. ITS is listed where it
- * reaches from a guest into the host.
+ * The first row that fits counts. What is in no row has what every CPU of its vendor has. ITS is
+ * listed where it reaches from a guest into the host.
  */
 static const struct row {
 	/* models; the highest stepping */
@@ -124,8 +124,8 @@ static const struct row {
 };
 
 /*
- * AMD's microcode that ends Zenbleed, or gives VERW its use against TSA, by model: all but its last byte says of which CPU
- * it is, and it or a newer one will do.
+ * AMD's microcode that ends Zenbleed, or gives VERW its use against TSA, by model: all but its last
+ * byte says of which CPU it is, and it or a newer one will do.
  */
 static const u32 good_microcode[] = {
 	0x0830107b, 0x0860010c, 0x08608107, 0x08701033, 0x08a00009, 0x0a0011d7, 0x0a00123b,
@@ -288,9 +288,9 @@ static void decide_intel(const struct facts *f, u32 has, struct mitigations *m)
 }
 
 /*
- * The same on AMD. Any RET may go by a prediction of the guest's (retbleed, SRSO), so the return stack does not help where
- * these are: all predictions go at each exit. Where they are not, Automatic IBRS also clears the return stack
- * (APM vol. 2, 3.1.7).
+ * The same on AMD. Any RET may go by a prediction of the guest's (retbleed, SRSO), so the return
+ * stack does not help where these are: all predictions go at each exit. Where they are not,
+ * Automatic IBRS also clears the return stack (APM vol. 2, 3.1.7).
  */
 static void decide_amd(const struct facts *f, u32 has, struct mitigations *m)
 {
@@ -304,7 +304,10 @@ static void decide_amd(const struct facts *f, u32 has, struct mitigations *m)
 		m->flags |= MIT_IBPB_EXIT | (f->e8.ebx & BIT(30) ? 0 : MIT_RSB);
 	else if (!auto_ibrs)
 		m->flags |= MIT_THUNKS | MIT_RSB;
-	/* What a thread that sleeps leaves in its return stack is the other one's: nothing of a guest's. */
+	/*
+	 * What a thread that sleeps leaves in its return stack is the other one's: nothing of a
+	 * guest's.
+	 */
 	m->flags |= (has & B(SMT_RSB) ? MIT_RSB : 0) | (has & B(DIV0) ? MIT_DIVIDER : 0);
 	if (!ibpb)
 		m->open |= returns;

@@ -67,7 +67,10 @@ static bool leaf_fits(unsigned level, u64 va, u64 pa, u64 size)
 	return size >= page && IS_ALIGNED(va | pa, page);
 }
 
-/* Maps with the largest leaves that fit. What is mapped already stays as it is. All of va, pa, size page-aligned. */
+/*
+ * Maps with the largest leaves that fit. What is mapped already stays as it is. All of va, pa, size
+ * page-aligned.
+ */
 static void map(u64 va, u64 pa, u64 size, u64 flags)
 {
 	while (size) {

@@ -31,7 +31,10 @@ struct phys_range {
 	u64 size;
 };
 
-/* Where the image's first byte (IMAGE_BASE + 2 MiB) was loaded: set first of all, by kernel_start(). */
+/*
+ * Where the image's first byte (IMAGE_BASE + 2 MiB) was loaded: set first of all, by
+ * kernel_start().
+ */
 void paging_set_load_base(u64 load_base);
 
 /*
@@ -48,7 +51,10 @@ static inline void *phys_to_virt(u64 pa)
 	return (void *)(DIRECT_MAP_BASE + pa);
 }
 
-/* Physical address of what is mapped; panics for anything else. Before paging_init(): direct map and image only. */
+/*
+ * Physical address of what is mapped; panics for anything else. Before paging_init(): direct map
+ * and image only.
+ */
 u64 virt_to_phys(const void *va);
 
 /*

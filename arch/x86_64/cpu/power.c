@@ -86,7 +86,10 @@ static void change(struct at *a, u32 msr, u64 mask, u64 bits)
 		a->out->failed = msr;
 }
 
-/* From what the CPU guarantees up to what it can, or from higher where that stands there; no wish in between; for speed. */
+/*
+ * From what the CPU guarantees up to what it can, or from higher where that stands there; no wish
+ * in between; for speed.
+ */
 static void levels(struct at *a, u32 msr, u64 request, unsigned low, unsigned high, u8 guaranteed,
 		   u8 highest, u64 mask)
 {
@@ -166,7 +169,10 @@ static void intel(struct at *a)
 		change(a, ENERGY_PERF_BIAS, 0xf, 0);
 }
 
-/* CPPC cannot be switched off again, and P0 is as fast: it is used where firmware has it on, and makes P-states ineffective. */
+/*
+ * CPPC cannot be switched off again, and P0 is as fast: it is used where firmware has it on, and
+ * makes P-states ineffective.
+ */
 static void amd(struct at *a, u32 max_ext)
 {
 	struct cpuid_regs r7 = { 0 }, r8 = { 0 };

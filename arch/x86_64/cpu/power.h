@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: how fast a CPU may run: what it says of itself, and the few registers that let its clock go as high as it can
- * (Intel: HWP or IA32_PERF_CTL, SDM vol. 3, 15.1 to 15.4; AMD: P-states and CPPC, APM vol. 2, 17). kernel/power.c does it.
+ * Pure module: how fast a CPU may run: what it says of itself, and the few registers that let its
+ * clock go as high as it can (Intel: HWP or IA32_PERF_CTL, SDM vol. 3, 15.1 to 15.4; AMD: P-states
+ * and CPPC, APM vol. 2, 17). kernel/power.c does it.
  */
 #ifndef ARCH_CPU_POWER_H
 #define ARCH_CPU_POWER_H
@@ -12,10 +13,16 @@
 enum power_policy { POWER_PERFORMANCE, POWER_TURBO, POWER_FIRMWARE };
 
 struct power {
-	/* enum power_way, enum power_turbo (power.c): by what the clock is chosen, and with turbo or not */
+	/*
+	 * enum power_way, enum power_turbo (power.c): by what the clock is chosen, and with turbo
+	 * or not
+	 */
 	u8 way;
 	u8 turbo;
-	/* that the CPU is told: levels (HWP, CPPC), the ratio twice, or P-states that the platform allows */
+	/*
+	 * that the CPU is told: levels (HWP, CPPC), the ratio twice, or P-states that the platform
+	 * allows
+	 */
 	u8 lowest;
 	u8 highest;
 	u32 failed; /* the register that could not be read or written; 0: none */

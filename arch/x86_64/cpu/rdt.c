@@ -21,7 +21,10 @@
 
 typedef void cpuid_fn(u32 leaf, u32 subleaf, struct cpuid_regs *out);
 
-/* Bits of the APIC ID that tell CPUs apart that share a cache of that level; by leaf 4, or AMD's of the same layout. */
+/*
+ * Bits of the APIC ID that tell CPUs apart that share a cache of that level; by leaf 4, or AMD's of
+ * the same layout.
+ */
 static unsigned id_shift(cpuid_fn *cpuid, unsigned level)
 {
 	static const u32 leaves[] = { 4, 0x8000001d };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: what a CPU can divide of a cache and of memory bandwidth, which part somebody gets, and what it counts of their use
- * (Intel Resource Director Technology Architecture Specification; SDM vol. 3, 18.18 and 18.19; AMD64 Technology Platform Quality
- * of Service Extensions, 56375). kernel/rdt.c does it.
+ * Pure module: what a CPU can divide of a cache and of memory bandwidth, which part somebody gets,
+ * and what it counts of their use (Intel Resource Director Technology Architecture Specification;
+ * SDM vol. 3, 18.18 and 18.19; AMD64 Technology Platform Quality of Service Extensions, 56375).
+ * kernel/rdt.c does it.
  */
 #ifndef ARCH_CPU_RDT_H
 #define ARCH_CPU_RDT_H
@@ -18,7 +19,9 @@ struct rdt_caps {
 	/* L3, L2: code and data could have different masks: to be switched off */
 	bool cdp[2];
 	unsigned classes;      /* of service, that all caches have; class 0 is everybody's */
-	/* Intel: percent that can be held back; 0: memory bandwidth cannot be divided by percents */
+	/*
+	 * Intel: percent that can be held back; 0: memory bandwidth cannot be divided by percents
+	 */
 	unsigned throttle_max;
 	/* AMD: of a limit in RDT_LIMIT_UNITs; 0: it cannot be divided by GB/s */
 	unsigned limit_bits;
@@ -51,8 +54,8 @@ struct rdt_share {
 };
 
 /*
- * Finds a class, and adjoining ways that nobody has (0: none are wanted); one way stays for those without. Devices' ways last.
- * False: there are no such.
+ * Finds a class, and adjoining ways that nobody has (0: none are wanted); one way stays for those
+ * without. Devices' ways last. False: there are no such.
  */
 bool rdt_find(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count,
 	      u32 cache, unsigned ways, u32 *mask, unsigned *class);
@@ -61,10 +64,15 @@ bool rdt_find(const struct rdt_caps *caps, const struct rdt_share *shares, unsig
 u32 rdt_rest(const struct rdt_caps *caps, const struct rdt_share *shares, unsigned count,
 	     u32 cache);
 
-/* What to hold back so that at least `percent` of the bandwidth is left, in steps that the CPU has. */
+/*
+ * What to hold back so that at least `percent` of the bandwidth is left, in steps that the CPU has.
+ */
 unsigned rdt_throttle(const struct rdt_caps *caps, unsigned percent);
 
-/* At most so many GB/s for all of its CPUs that share an L3 cache; 0: no limit. 0 where the CPU has no limits. */
+/*
+ * At most so many GB/s for all of its CPUs that share an L3 cache; 0: no limit. 0 where the CPU has
+ * no limits.
+ */
 u32 rdt_limit(const struct rdt_caps *caps, unsigned gigabytes);
 
 /* Bytes between two counts of traffic, of which the counter has begun anew at most once. */

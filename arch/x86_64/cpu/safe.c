@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Accesses to MSRs, XCRs and device registers whose faults become return values, by the exception table. */
+/*
+ * Accesses to MSRs, XCRs and device registers whose faults become return values, by the exception
+ * table.
+ */
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/extable.h"
@@ -38,7 +41,10 @@ fault:
 	return -EFAULT;
 }
 
-/* By way of RAX, as AMD's processors want it of configuration space (PPR, "MMIO Configuration Coding Requirements"). */
+/*
+ * By way of RAX, as AMD's processors want it of configuration space (PPR, "MMIO Configuration
+ * Coding Requirements").
+ */
 #define LOAD(mov) \
 	asm goto volatile("1:\t" mov "\n\t" EX_TABLE("1b", "%l[fault]") : "=a"(value) : "r"(reg) \
 			  : "memory" : fault)

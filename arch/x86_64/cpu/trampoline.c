@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Placing and aiming the trampoline (boot/trampoline.asm). SDM vol. 3, 4.5 (4-level paging), 9.4. */
+/*
+ * Placing and aiming the trampoline (boot/trampoline.asm). SDM vol. 3, 4.5 (4-level paging), 9.4.
+ */
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
@@ -19,7 +21,10 @@ static void set_word(const u8 *symbol, u64 value)
 	*(volatile u64 *)(copy + (symbol - trampoline_start)) = value;
 }
 
-/* The kernel's half of the address space, and the page at its physical address, executable and not writable. */
+/*
+ * The kernel's half of the address space, and the page at its physical address, executable and not
+ * writable.
+ */
 static void build_tables(u64 page, u64 pa)
 {
 	u64(*table)[TABLE_ENTRIES] = phys_to_virt(pa);

@@ -23,7 +23,10 @@ void trampoline_init(u64 page, u64 tables);
 /* The page's number: the vector of the startup IPI (SDM vol. 3, 11.6.1). */
 u8 trampoline_page(void);
 
-/* Where the next CPU goes: entry(arg), in 64-bit mode, interrupts off, with no descriptor tables of the kernel's yet. */
+/*
+ * Where the next CPU goes: entry(arg), in 64-bit mode, interrupts off, with no descriptor tables of
+ * the kernel's yet.
+ */
 void trampoline_aim(u64 stack_top, void (*entry)(void *arg), void *arg);
 
 /* On the new CPU, first of all: from the trampoline's page tables to the kernel's. */

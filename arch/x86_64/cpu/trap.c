@@ -57,7 +57,10 @@ static const char *const names[NR_EXCEPTIONS] = {
 	[VEC_CP] = "#CP control protection",
 };
 
-/* 4 bytes each, and 8 more after every 16 (trap_stubs.inc); all NMIs go to what has registered for them (run_clean.asm of VT-x). */
+/*
+ * 4 bytes each, and 8 more after every 16 (trap_stubs.inc); all NMIs go to what has registered for
+ * them (run_clean.asm of VT-x).
+ */
 static u64 stub(unsigned vector)
 {
 	extern const u64 __start_nmi_entries[], __stop_nmi_entries[];
@@ -145,7 +148,10 @@ static u64 mc_resume_at(u64 rip)
 	return 0;
 }
 
-/* It goes back to where it came from, with the GS base that was there. False: the node cannot go on. */
+/*
+ * It goes back to where it came from, with the GS base that was there. False: the node cannot go
+ * on.
+ */
 static bool machine_check(struct trap_frame *frame)
 {
 	u64 resume = mc_resume_at(frame->rip), gs = desc_take_gs();
@@ -176,7 +182,10 @@ static void interrupt(unsigned vector)
 {
 	irq_handler fn = __atomic_load_n(&handlers[vector].fn, __ATOMIC_ACQUIRE);
 
-	/* Neither a spurious APIC interrupt nor one of the 8259s is in the APIC's ISR: no EOI (SDM vol. 3, 11.9). */
+	/*
+	 * Neither a spurious APIC interrupt nor one of the 8259s is in the APIC's ISR: no EOI (SDM
+	 * vol. 3, 11.9).
+	 */
 	if (vector == VECTOR_SPURIOUS || vector < VECTOR_FIRST)
 		return;
 	if (fn)
@@ -186,7 +195,10 @@ static void interrupt(unsigned vector)
 	apic_eoi();
 }
 
-/* Nothing here looks at the CPU's own data before it is known that they are: a guest's GS base and TR may still be there. */
+/*
+ * Nothing here looks at the CPU's own data before it is known that they are: a guest's GS base and
+ * TR may still be there.
+ */
 void trap_dispatch(struct trap_frame *frame)
 {
 	u64 fixup;
@@ -206,7 +218,10 @@ void trap_dispatch(struct trap_frame *frame)
 		break;
 	case VEC_DF: break;
 	case VEC_SX:
-		/* An INIT that a guest has sent by its own ICR (APM vol. 2, 15.28). A kick meanwhile has not seen whom it woke. */
+		/*
+		 * An INIT that a guest has sent by its own ICR (APM vol. 2, 15.28). A kick
+		 * meanwhile has not seen whom it woke.
+		 */
 		if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && frame->error == SX_INIT) {
 			frame->rip = nmi_resume_at(frame->rip);
 			return;

@@ -54,8 +54,9 @@ void trap_init(void);
 /* Loads the IDT on the calling CPU. */
 void trap_load(void);
 /*
- * From now on NMI and #DF use their IST stacks: after desc_set_ist() on every CPU that is online. No other may: they are found by
- * TR, which is a guest's at times (svm/world.inc), when GIF = 0 keeps off NMIs alone for sure.
+ * From now on NMI and #DF use their IST stacks: after desc_set_ist() on every CPU that is online.
+ * No other may: they are found by TR, which is a guest's at times (svm/world.inc), when GIF = 0
+ * keeps off NMIs alone for sure.
  */
 void trap_use_ist(void);
 

@@ -31,7 +31,10 @@ struct tsc_sample {
 	u64 ref;
 };
 
-/* One moment, sampled a few times: each with each of another moment bounds the rate, and the tightest bounds count. */
+/*
+ * One moment, sampled a few times: each with each of another moment bounds the rate, and the
+ * tightest bounds count.
+ */
 #define TSC_SAMPLES 8
 struct tsc_moment {
 	struct tsc_sample sample[TSC_SAMPLES];

@@ -27,7 +27,10 @@ u64 tsc_hz_from_cpuid(u32 eax, u32 ebx, u32 ecx)
 	return ((u64)ecx * ebx + eax / 2) / eax;
 }
 
-/* Ticks of the reference between two samples: what the counter shows, and the wraps that the TSC tells of. */
+/*
+ * Ticks of the reference between two samples: what the counter shows, and the wraps that the TSC
+ * tells of.
+ */
 static u64 ref_ticks(const struct tsc_sample *a, const struct tsc_sample *b,
 		     const struct tsc_reference *ref, u64 coarse_hz)
 {
@@ -49,7 +52,10 @@ bool tsc_rate_estimate(const struct tsc_moment *first, const struct tsc_moment *
 					*b = &last->sample[i % TSC_SAMPLES];
 		u64 ticks = ref_ticks(a, b, ref, coarse_hz);
 
-		/* A counter that shows n more has counted for more than n - 1 and less than n + 1 of its periods. */
+		/*
+		 * A counter that shows n more has counted for more than n - 1 and less than n + 1
+		 * of its periods.
+		 */
 		if (b->before > a->after)
 			low = MAX(low, mul_div(b->before - a->after, ref->mhz, ticks + 1));
 		if (ticks > 1)

@@ -2,7 +2,10 @@
 /* Pure module: the difference between two TSCs. */
 #include "arch/x86_64/cpu/tsc_sync.h"
 
-/* The answer was given between question and its arrival: each exchange bounds the difference from both sides. */
+/*
+ * The answer was given between question and its arrival: each exchange bounds the difference from
+ * both sides.
+ */
 static void bounds(const struct tsc_exchange *e, unsigned count, s64 *least, s64 *most)
 {
 	*least = INT64_MIN;

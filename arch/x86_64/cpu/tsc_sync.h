@@ -8,7 +8,10 @@
 
 #include <margay/types.h>
 
-/* One exchange: asked here at `asked`, answered there at `there`, the answer seen here at `answered`. */
+/*
+ * One exchange: asked here at `asked`, answered there at `there`, the answer seen here at
+ * `answered`.
+ */
 struct tsc_exchange {
 	u64 asked;
 	u64 there;
@@ -22,7 +25,10 @@ struct tsc_exchange {
  */
 s64 tsc_difference(const struct tsc_exchange *e, unsigned count);
 
-/* The middle of what they allow for: wrong by half the fastest exchange at most, if the difference is constant. */
+/*
+ * The middle of what they allow for: wrong by half the fastest exchange at most, if the difference
+ * is constant.
+ */
 s64 tsc_middle(const struct tsc_exchange *e, unsigned count);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the CPU layer asks of the kernel above it, by a table that the kernel gives it in its first line of C: none of the calls
- * is made before. None of them sleeps. A room of the kernel that panic() stands above calls upcall_panic(), too.
+ * What the CPU layer asks of the kernel above it, by a table that the kernel gives it in its first
+ * line of C: none of the calls is made before. None of them sleeps. A room of the kernel that
+ * panic() stands above calls upcall_panic(), too.
  */
 #ifndef ARCH_CPU_UPCALL_H
 #define ARCH_CPU_UPCALL_H
@@ -28,8 +29,9 @@ void upcall_trap(const struct trap_frame *frame, const char *what) __attribute__
 void upcall_nmi(void);
 
 /*
- * A machine check of the calling CPU, and what it was doing. If a guest has used lost memory its work item has been told; an access
- * of mc_access.h shall fail by its table. Only with CONFIG_MACHINE_CHECKS.
+ * A machine check of the calling CPU, and what it was doing. If a guest has used lost memory its
+ * work item has been told; an access of mc_access.h shall fail by its table. Only with
+ * CONFIG_MACHINE_CHECKS.
  */
 enum mc_place {
 	MC_IN_ROOT,      /* the hypervisor's own business */
@@ -54,19 +56,29 @@ static inline void machine_check_of_guest(void)
 		upcall_panic("a machine check");
 }
 
-/* apic_init_cpu() has masked LINT0 of the calling CPU: its inputs that are NMI, by apic_local_nmi(). */
+/*
+ * apic_init_cpu() has masked LINT0 of the calling CPU: its inputs that are NMI, by
+ * apic_local_nmi().
+ */
 void upcall_local_nmis(void);
 
-/* There are no device registers at that address: ends what the calling CPU works for, or panics where that is the node. */
+/*
+ * There are no device registers at that address: ends what the calling CPU works for, or panics
+ * where that is the node.
+ */
 void upcall_device_fault(const volatile void *reg);
 
 /*
- * Only in images with IOMMU. Lets the input of a global system interrupt through to a CPU, as its I/O APIC's entry says, which,
- * where interrupts are remapped, becomes one that does so. 0; -ERANGE: that APIC ID is out of reach; -ENOSPC; -ENOMEM; -EIO.
+ * Only in images with IOMMU. Lets the input of a global system interrupt through to a CPU, as its
+ * I/O APIC's entry says, which, where interrupts are remapped, becomes one that does so. 0;
+ * -ERANGE: that APIC ID is out of reach; -ENOSPC; -ENOMEM; -EIO.
  */
 int upcall_route(u32 gsi, u32 apic_id, u64 *entry);
 
-/* A zeroed page for a page table: its physical address, in reach of phys_to_virt(). Panics when there is none. */
+/*
+ * A zeroed page for a page table: its physical address, in reach of phys_to_virt(). Panics when
+ * there is none.
+ */
 u64 upcall_table_page(void);
 
 /* All of them. NULL: never called in this image. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading and writing one vector register, for the monitor: the LWK uses none, so that they hold the guest's values. The
- * instruction names the register; without indirect branches that takes one place for each.
+ * Reading and writing one vector register, for the monitor: the LWK uses none, so that they hold
+ * the guest's values. The instruction names the register; without indirect branches that takes one
+ * place for each.
  */
 #include <margay/host.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * AMD-Vi: a device table for all requester IDs, interrupt tables of 128-bit entries, one for each requester ID that has any, the
- * rings of commands and events. AMD I/O Virtualization Technology Specification 3.07.
+ * AMD-Vi: a device table for all requester IDs, interrupt tables of 128-bit entries, one for each
+ * requester ID that has any, the rings of commands and events. AMD I/O Virtualization Technology
+ * Specification 3.07.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -17,7 +18,7 @@
 
 static const char no_answer[] = "does not answer";
 
-/* ---- registers and commands ------------------------------------------------------------------- */
+/* ---- registers and commands ------------------------------------------------------------- */
 
 static u64 read64(const struct iommu_unit *u, unsigned reg)
 {
@@ -52,7 +53,10 @@ static void queue(struct iommu_unit *u, u64 low, u64 high)
 	u->tail = (u->tail + 16) & AMDVI_RING_MASK;
 }
 
-/* Has the unit work on what is queued, and waits. The status is the first quadword behind the ring. False: it is broken. */
+/*
+ * Has the unit work on what is queued, and waits. The status is the first quadword behind the ring.
+ * False: it is broken.
+ */
 static bool work(struct iommu_unit *u)
 {
 	volatile u64 *status = (volatile u64 *)((u8 *)u->queue + PAGE_SIZE);
@@ -81,9 +85,12 @@ static bool drop_device(struct iommu_unit *u, u16 bdf)
 	return work(u);
 }
 
-/* ---- functions -------------------------------------------------------------------------------- */
+/* ---- functions -------------------------------------------------------------------------- */
 
-/* The page behind the ring's status is a page table without a mapping. Erratum 63: system management writes pass with W only. */
+/*
+ * The page behind the ring's status is a page table without a mapping. Erratum 63: system
+ * management writes pass with W only.
+ */
 static u64 blocked(const struct iommu_unit *u, const u64 *d)
 {
 	return AMDVI_DTE(host_virt_to_hpa(u->queue).v + 2 * PAGE_SIZE) |
@@ -123,7 +130,7 @@ static int amdvi_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 	return amdvi_flush(u, domain ? domain : old) ? 0 : -EIO;
 }
 
-/* ---- interrupts ------------------------------------------------------------------------------- */
+/* ---- interrupts ------------------------------------------------------------------------- */
 
 static u64 *interrupts(const u64 *d)
 {
@@ -153,7 +160,10 @@ static bool empty(const u64 *entry, unsigned count)
 static int amdvi_take(struct iommu_unit *u, u16 source, unsigned count, u32 how)
 {
 	u64 *d = device(u, source), *t = interrupts(d);
-	/* An I/O APIC's EOI goes by what its entry has for a vector, which names ours: it must be the CPU's, too. */
+	/*
+	 * An I/O APIC's EOI goes by what its entry has for a vector, which names ours: it must be
+	 * the CPU's, too.
+	 */
 	unsigned n = how & HOW_LEVEL ? (u8)how : 0, step = how & HOW_LEVEL ? 256 : count;
 	unsigned end = how ? AMDVI_INTERRUPTS : u->entries;
 
@@ -206,7 +216,7 @@ static u64 amdvi_input(unsigned n, u64 entry)
 	return (entry & HOW_MODE) == HOW_NMI ? entry : (u32)entry >> 11 << 11 | n;
 }
 
-/* ---- faults ----------------------------------------------------------------------------------- */
+/* ---- faults ----------------------------------------------------------------------------- */
 
 /* Counts a function's faults, and has its page faults noted no more when they are enough. */
 static unsigned count_fault(struct iommu_unit *u, u16 bdf)
@@ -227,7 +237,9 @@ static bool more(const struct iommu_unit *u, u64 head)
 	return head != (read64(u, AMDVI_EVENT_TAIL) & AMDVI_RING_MASK);
 }
 
-/* The next event is told; one that came before this is seen now. A log that was full starts again. */
+/*
+ * The next event is told; one that came before this is seen now. A log that was full starts again.
+ */
 static bool acknowledge(struct iommu_unit *u)
 {
 	u64 status = read64(u, AMDVI_STATUS) & (AMDVI_EVENTS_LOST | AMDVI_EVENT_TOLD), control;
@@ -272,7 +284,7 @@ static void amdvi_hold(struct iommu_unit *u, bool held)
 	write64(u, AMDVI_CONTROL, control | (held ? 0 : AMDVI_EVENT_MESSAGE));
 }
 
-/* ---- start ------------------------------------------------------------------------------------ */
+/* ---- start ------------------------------------------------------------------------------ */
 
 static bool map(struct iommu_unit *u)
 {
@@ -292,7 +304,9 @@ static const char *judge(const struct iommu_unit *u)
 	return AMDVI_FEATURE_HATS(u->cap) == 3 ? "has no page tables of four levels" : NULL;
 }
 
-/* All requester IDs are blocked. The device table is the end of memory: guests want the beginning. */
+/*
+ * All requester IDs are blocked. The device table is the end of memory: guests want the beginning.
+ */
 static bool make_tables(struct iommu_unit *u)
 {
 	struct host_extent_request want = { .size = AMDVI_TABLE_SIZE,
@@ -369,7 +383,10 @@ static const char *amdvi_enable(struct iommu_unit *u, u32 address, u32 data)
 	control |= (u->remaps ? AMDVI_GA : 0) |
 		   (u->remaps_wide && host_is_x2apic() ? AMDVI_XT : 0) |
 		   (u->entries == AMDVI_INTERRUPTS_2K ? AMDVI_2K : 0);
-	/* For a moment it translates nothing: the kind of its interrupts' entries does not change otherwise. */
+	/*
+	 * For a moment it translates nothing: the kind of its interrupts' entries does not change
+	 * otherwise.
+	 */
 	write64(u, AMDVI_CONTROL, 0);
 	if (!stopped(u, AMDVI_COMMANDS_RUN | AMDVI_EVENTS_RUN))
 		return no_answer;

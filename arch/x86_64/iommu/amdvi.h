@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* AMD-Vi registers, tables in memory, commands and events: AMD I/O Virtualization Technology (IOMMU) Specification 3.07. */
+/*
+ * AMD-Vi registers, tables in memory, commands and events: AMD I/O Virtualization Technology
+ * (IOMMU) Specification 3.07.
+ */
 #ifndef ARCH_IOMMU_AMDVI_H
 #define ARCH_IOMMU_AMDVI_H
 
@@ -40,7 +43,10 @@ enum amdvi_reg {
 #define AMDVI_GA BIT(17)
 #define AMDVI_2K BIT(43) /* the low bit of two */
 #define AMDVI_XT BIT(50)
-/* Whatever has the unit write to memory by itself, or tell of that: events, waits, commands, page requests, guest interrupts. */
+/*
+ * Whatever has the unit write to memory by itself, or tell of that: events, waits, commands, page
+ * requests, guest interrupts.
+ */
 #define AMDVI_RINGS (BIT(2) | BIT(3) | BIT(4) | BIT(12) | BIT(13) | BIT(14) | BIT(28) | BIT(29))
 /* How it is connected, which firmware knows: links, time to wait for an invalidation, snooping. */
 #define AMDVI_CONNECTION (BIT(1) | 7ull << 5 | 15ull << 8)
@@ -82,15 +88,19 @@ static_assert(AMDVI_TABLE_SIZE == MIB(2), "the device table");
 #define AMDVI_DTE_PASSING(settings) (((settings) & 7ull) << 56 | ((settings) >> 6 & 3ull) << 62)
 #define AMDVI_DTE_REMAP (2ull << 60)
 
-/* Page table entries, 2.2.3. Bits 8:1 are ignored: bit 7 is the walker's own, a leaf above the lowest level. */
+/*
+ * Page table entries, 2.2.3. Bits 8:1 are ignored: bit 7 is the walker's own, a leaf above the
+ * lowest level.
+ */
 #define AMDVI_PRESENT BIT(0)
 #define AMDVI_LEAF BIT(7)
 #define AMDVI_NEXT_LEVEL(n) ((u64)(n) << 9) /* 0: a leaf */
 #define AMDVI_SNOOP BIT(60) /* whatever the device says of it */
 
 /*
- * An interrupt's entry, 2.2.5.2, with AMDVI_GA: two quadwords. A function names 512 by the low bits of its messages' data; with
- * AMDVI_2K the bits of the delivery mode name more. An I/O APIC needs these for its NMIs.
+ * An interrupt's entry, 2.2.5.2, with AMDVI_GA: two quadwords. A function names 512 by the low bits
+ * of its messages' data; with AMDVI_2K the bits of the delivery mode name more. An I/O APIC needs
+ * these for its NMIs.
  */
 #define AMDVI_INTERRUPTS 512u
 #define AMDVI_INTERRUPTS_2K 2048u

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: AMD-Vi's host page tables of four levels (v1), and what its events say: IOMMU Specification 3.07, 2.2.3 and 2.5. */
+/*
+ * Pure module: AMD-Vi's host page tables of four levels (v1), and what its events say: IOMMU
+ * Specification 3.07, 2.2.3 and 2.5.
+ */
 #include "arch/x86_64/iommu/amdvi.h"
 
 static u64 amdvi_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype)

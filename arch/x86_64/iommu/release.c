@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See release.h. Intel VT-d 4.0, 11.4.4 (global command and status), 11.4.8 (protected memory); AMD IOMMU 3.07, 3.4. */
+/*
+ * See release.h. Intel VT-d 4.0, 11.4.4 (global command and status), 11.4.8 (protected memory); AMD
+ * IOMMU 3.07, 3.4.
+ */
 #include "arch/x86_64/iommu/release.h"
 
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/iommu/amdvi.h"
 #include "arch/x86_64/iommu/vtd.h"
 
-/* ticks of the TSC, whose rate nobody knows yet: a second or more, far more than any command takes */
+/*
+ * ticks of the TSC, whose rate nobody knows yet: a second or more, far more than any command takes
+ */
 #define PATIENCE BIT(32)
 
-/* ---- VT-d -------------------------------------------------------------------------------------- */
+/* ---- VT-d ------------------------------------------------------------------------------- */
 
 /* Waits until these bits are 0. False: they never are. */
 static bool cleared(volatile u8 *reg, u64 bits)
@@ -22,7 +27,10 @@ static bool cleared(volatile u8 *reg, u64 bits)
 	return true;
 }
 
-/* One command at a time; what is on otherwise is said again with each (11.4.4.1). False: it stays on. */
+/*
+ * One command at a time; what is on otherwise is said again with each (11.4.4.1). False: it stays
+ * on.
+ */
 static bool vtd_clear(volatile u8 *regs, u32 bit)
 {
 	mmio_write32(regs + VTD_GCMD, mmio_read32(regs + VTD_GSTS) & VTD_KEPT & ~bit);
@@ -59,11 +67,12 @@ static unsigned vtd_release(volatile u8 *regs)
 static const struct iommu_releaser vtd = { .ivrs = false, .size = PAGE_SIZE, .off = vtd_release };
 IOMMU_RELEASER(vtd);
 
-/* ---- AMD-Vi ------------------------------------------------------------------------------------ */
+/* ---- AMD-Vi ----------------------------------------------------------------------------- */
 
 /*
- * One bit is for DMA and interrupts, whose tables say for each function what becomes of them; there are no protected regions. First
- * the rings, so that the unit writes nothing more to memory. How it is connected stays.
+ * One bit is for DMA and interrupts, whose tables say for each function what becomes of them; there
+ * are no protected regions. First the rings, so that the unit writes nothing more to memory. How it
+ * is connected stays.
  */
 static unsigned amdvi_release(volatile u8 *regs)
 {

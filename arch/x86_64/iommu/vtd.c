@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Intel VT-d: DMA remapping in legacy mode (root and context tables, second-level page tables of four levels), interrupt
- * remapping, queued invalidation, fault records. Intel Virtualization Technology for Directed I/O 4.0.
+ * Intel VT-d: DMA remapping in legacy mode (root and context tables, second-level page tables of
+ * four levels), interrupt remapping, queued invalidation, fault records. Intel Virtualization
+ * Technology for Directed I/O 4.0.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -83,8 +84,8 @@ static void queue(struct iommu_unit *u, u64 low, u64 high)
 }
 
 /*
- * Has the unit work on what is queued, and waits. The status is the first word behind the queue. Entries that were not present
- * are dropped like others: units in caching mode keep them (6.1).
+ * Has the unit work on what is queued, and waits. The status is the first word behind the queue.
+ * Entries that were not present are dropped like others: units in caching mode keep them (6.1).
  */
 static bool work(struct iommu_unit *u)
 {
@@ -110,7 +111,10 @@ static bool work_or_break(struct iommu_unit *u)
 	return !u->broken;
 }
 
-/* Drops what the unit has of a domain's page tables (0: of all); all that was translated by them has reached memory then. */
+/*
+ * Drops what the unit has of a domain's page tables (0: of all); all that was translated by them
+ * has reached memory then.
+ */
 static bool vtd_flush(struct iommu_unit *u, unsigned domain)
 {
 	queue(u,
@@ -128,14 +132,20 @@ static bool flush_or_break(struct iommu_unit *u, unsigned domain)
 	return vtd_flush(u, domain);
 }
 
-/* The same of what it has of interrupts' entries, as `which` says; interrupts that went by them have been delivered then (6.5). */
+/*
+ * The same of what it has of interrupts' entries, as `which` says; interrupts that went by them
+ * have been delivered then (6.5).
+ */
 static bool flush_interrupts(struct iommu_unit *u, u64 which)
 {
 	queue(u, VTD_INV_INTERRUPT | which, 0);
 	return work_or_break(u);
 }
 
-/* The context entry of a function, in a table of its bus' that is made when first asked for. NULL: no memory. */
+/*
+ * The context entry of a function, in a table of its bus' that is made when first asked for. NULL:
+ * no memory.
+ */
 static u64 *context(struct iommu_unit *u, u16 bdf)
 {
 	u64 *bus = &u->root[(bdf >> 8) * 2], *table;
@@ -166,7 +176,7 @@ static int vtd_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 	return flush_or_break(u, domain ? domain : old) ? 0 : -EIO;
 }
 
-/* ---- interrupts --------------------------------------------------------------------------------- */
+/* ---- interrupts ------------------------------------------------------------------------- */
 
 static const char *vtd_remap(struct iommu_unit *u, unsigned count, bool wide)
 {
@@ -217,7 +227,10 @@ static u64 vtd_input(unsigned n, u64 entry)
 
 /* ---- faults -------------------------------------------------------------------------------- */
 
-/* Counts a function's faults where hardware does not look, and has it note no more when they are enough. */
+/*
+ * Counts a function's faults where hardware does not look, and has it note no more when they are
+ * enough.
+ */
 static unsigned count_fault(struct iommu_unit *u, u16 bdf)
 {
 	u64 *e = context(u, bdf);
@@ -240,7 +253,10 @@ static bool vtd_fault(struct iommu_unit *u, struct iommu_fault *out)
 	/* Asked at each NMI of the boot CPU: one register then. */
 	if (!(read32(u, VTD_FSTS) & VTD_FSTS_FAULT))
 		return false;
-	/* Twice: no message tells of a record that was filled behind our back, before what is left of the overflow was cleared. */
+	/*
+	 * Twice: no message tells of a record that was filled behind our back, before what is left
+	 * of the overflow was cleared.
+	 */
 	for (; n < 2 * records; n++) {
 		unsigned at = (unsigned)VTD_CAP_FRO(u->cap) + n % records * 16;
 		u64 low, high;

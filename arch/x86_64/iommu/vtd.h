@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* VT-d registers, tables in memory and descriptors: Intel Virtualization Technology for Directed I/O 4.0. */
+/*
+ * VT-d registers, tables in memory and descriptors: Intel Virtualization Technology for Directed
+ * I/O 4.0.
+ */
 #ifndef ARCH_IOMMU_VTD_H
 #define ARCH_IOMMU_VTD_H
 
@@ -63,7 +66,10 @@ enum vtd_reg {
 
 #define VTD_IRTA_EIME BIT(11) /* APIC IDs have 32 bits; below: the table has 2^(n + 1) entries */
 
-/* A fault record, 11.4.7.4: two quadwords; the second begins with the requester ID, and has the reason in its bits 39:32. */
+/*
+ * A fault record, 11.4.7.4: two quadwords; the second begins with the requester ID, and has the
+ * reason in its bits 39:32.
+ */
 #define VTD_FRCD_READ BIT(62)
 #define VTD_FRCD_VALID BIT(63)
 #define VTD_FRCD_CLEAR 0x80000000u /* in its last doubleword */
@@ -83,13 +89,19 @@ enum vtd_reg {
 /* of a leaf: accesses look into the CPUs' caches, whatever a device says of them */
 #define VTD_SNP BIT(11)
 
-/* An interrupt's entry, 9.10: two quadwords; the second has who may use it. how: as in an I/O APIC's; wide: VTD_IRTA_EIME. */
+/*
+ * An interrupt's entry, 9.10: two quadwords; the second has who may use it. how: as in an I/O
+ * APIC's; wide: VTD_IRTA_EIME.
+ */
 #define VTD_IRTE(how) \
 	(VTD_PRESENT | ((how) >> 15 & 1) << 4 | ((how) >> 8 & 7) << 5 | ((how) & 0xff) << 16)
 #define VTD_IRTE_ID(id, wide) ((u64)(id) << ((wide) ? 32 : 40))
 #define VTD_IRTE_SOURCE BIT(18) /* all 16 bits of the requester ID below are compared */
 
-/* What names an entry: a message's address, 5.1.5.2, and an I/O APIC's input, 5.1.5.1; bit 15 of its number stays 0. */
+/*
+ * What names an entry: a message's address, 5.1.5.2, and an I/O APIC's input, 5.1.5.1; bit 15 of
+ * its number stays 0.
+ */
 /* several: the data is added to it */
 #define VTD_MESSAGE(n, several) (0xfee00010u | (n) << 5 | ((several) ? 8u : 0))
 /* all but delivery mode and destination stays */

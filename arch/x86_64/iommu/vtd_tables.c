@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Entries of VT-d's page tables: no rights in one, no mapping; all is write-back memory. Intel Virtualization Technology for
- * Directed I/O 4.0, 9.8.
+ * Entries of VT-d's page tables: no rights in one, no mapping; all is write-back memory. Intel
+ * Virtualization Technology for Directed I/O 4.0, 9.8.
  */
 #include "arch/x86_64/iommu/vtd.h"
 

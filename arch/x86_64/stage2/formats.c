@@ -17,7 +17,10 @@ static u64 ept_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype 
 {
 	u64 e = hpa;
 
-	/* There is no UC-: an EPT's UC gives way to the guest's WC (SDM vol. 3, 29.3.7.2 and table 12-7). */
+	/*
+	 * There is no UC-: an EPT's UC gives way to the guest's WC (SDM vol. 3, 29.3.7.2 and table
+	 * 12-7).
+	 */
 	e |= (u64)(type == MEMTYPE_UC_MINUS ? MEMTYPE_UC : type) << EPT_TYPE_SHIFT;
 	e |= (prot & STAGE2_R ? EPT_R : 0) | (prot & STAGE2_W ? EPT_W : 0) |
 	     (prot & STAGE2_X ? EPT_X : 0);

@@ -163,7 +163,9 @@ int stage2_map(struct stage2 *s, u64 gpa, u64 hpa, u64 size, unsigned prot, enum
 	return 0;
 }
 
-/* Replaces a large leaf by a table of the next smaller size that maps the same, with more rights. */
+/*
+ * Replaces a large leaf by a table of the next smaller size that maps the same, with more rights.
+ */
 static int split(struct stage2 *s, u64 *e, unsigned level, unsigned more)
 {
 	u64 *t = table_alloc(s);

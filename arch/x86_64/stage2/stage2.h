@@ -19,7 +19,10 @@ enum stage2_leaf { LEAF_4K, LEAF_2M, LEAF_1G, LEAF_SIZES };
 
 struct stage2_format {
 	const char *name;
-	/* An entry that maps a page, one that points to a table (level: its own, as of a leaf), and what an entry is. */
+	/*
+	 * An entry that maps a page, one that points to a table (level: its own, as of a leaf), and
+	 * what an entry is.
+	 */
 	u64 (*leaf)(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype type);
 	u64 (*table)(u64 hpa, unsigned level);
 	bool (*present)(u64 entry);
@@ -76,12 +79,15 @@ int stage2_map(struct stage2 *s, u64 gpa, u64 hpa, u64 size, unsigned prot, enum
 int stage2_unmap(struct stage2 *s, u64 gpa, u64 size);
 
 /*
- * With small_exec: splits the leaf that holds gpa down to 4 KiB; these are executable, all of its 2 MiB. Translations
- * that are cached stay right but for that. 0; -ENOENT; -ENOMEM.
+ * With small_exec: splits the leaf that holds gpa down to 4 KiB; these are executable, all of its 2
+ * MiB. Translations that are cached stay right but for that. 0; -ENOENT; -ENOMEM.
  */
 int stage2_execute(struct stage2 *s, u64 gpa);
 
-/* What maps gpa; hpa, type: of a leaf. Returns how many bytes from gpa on it holds for, a leaf or nothing. In images with IOMMU. */
+/*
+ * What maps gpa; hpa, type: of a leaf. Returns how many bytes from gpa on it holds for, a leaf or
+ * nothing. In images with IOMMU.
+ */
 struct stage2_part {
 	bool mapped;
 	enum memtype type;
@@ -89,7 +95,10 @@ struct stage2_part {
 };
 u64 stage2_find(const struct stage2 *s, u64 gpa, struct stage2_part *out);
 
-/* Frees the retired tables. Every CPU has dropped its cached translations since (SDM vol. 3, 29.4.3.3; APM vol. 2, 15.16). */
+/*
+ * Frees the retired tables. Every CPU has dropped its cached translations since (SDM vol. 3,
+ * 29.4.3.3; APM vol. 2, 15.16).
+ */
 void stage2_reap(struct stage2 *s);
 
 /* Host-physical address of the root table, for EPTP or nCR3. */

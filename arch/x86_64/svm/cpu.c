@@ -87,7 +87,10 @@ int svm_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f))
 
 	if (!has_svm())
 		return -ENODEV;
-	/* Where a hypervisor below hides the register, it reads as 0; what it may forbid, svm_cpu_on() sees. */
+	/*
+	 * Where a hypervisor below hides the register, it reads as 0; what it may forbid,
+	 * svm_cpu_on() sees.
+	 */
 	(void)host_rdmsr(MSR_AMD_VM_CR, &vm_cr);
 	cpuid(CPUID_SVM, 0, &svm);
 
@@ -129,14 +132,20 @@ int svm_cpu_on(void)
 		c->host_vmcb = host_pages_alloc(1, node);
 	if (!c->hsave || !c->host_vmcb)
 		return host_no_memory("SVM");
-	/* Bit 4 of VM_CR makes the bit one that must be 0 (APM vol. 2, 15.4), on each CPU for itself. */
+	/*
+	 * Bit 4 of VM_CR makes the bit one that must be 0 (APM vol. 2, 15.4), on each CPU for
+	 * itself.
+	 */
 	if (host_wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SVME)) {
 		host_log("margay: CPU %u: no EFER.SVME", host_cpu_this());
 		return -EPERM;
 	}
 	wrmsr(MSR_AMD_VM_HSAVE_PA, host_virt_to_hpa(c->hsave).v);
 	svm_vmsave(host_virt_to_hpa(c->host_vmcb).v);
-	/* The first ID taken flushes all: the TLB may hold an earlier VM's, whose memory has another owner now. */
+	/*
+	 * The first ID taken flushes all: the TLB may hold an earlier VM's, whose memory has
+	 * another owner now.
+	 */
 	c->next_asid = svm_features.nr_asids - 1;
 	return 0;
 }

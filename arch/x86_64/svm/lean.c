@@ -80,7 +80,9 @@ static noinline int deal(struct vcpu *vcpu, struct vmcb *v, u64 next)
 	return SVM_ENTERED;
 }
 
-/* Stage-2 exits, but for those in the guest's tables, by fetching code, or by delivering an event. */
+/*
+ * Stage-2 exits, but for those in the guest's tables, by fetching code, or by delivering an event.
+ */
 static inline int fault(struct vcpu *vcpu, const struct vmcb *v)
 {
 	return !(v->exit_info1 & (PFERR_I | SVM_NPF_GUEST_TABLE)) &&
@@ -90,7 +92,10 @@ static inline int fault(struct vcpu *vcpu, const struct vmcb *v)
 		       : SVM_ENTERED;
 }
 
-/* What the last entry left to be done, if it is no more than to forget it. False: the long way knows more. */
+/*
+ * What the last entry left to be done, if it is no more than to forget it. False: the long way
+ * knows more.
+ */
 static bool settle(struct svm_vcpu *s)
 {
 	struct vmcb *v = s->vmcb;
@@ -105,7 +110,10 @@ static bool settle(struct svm_vcpu *s)
 	return true;
 }
 
-/* What more there may be to do: the CPU does not say how long the instruction is, or the last entry is not forgotten. */
+/*
+ * What more there may be to do: the CPU does not say how long the instruction is, or the last entry
+ * is not forgotten.
+ */
 static noinline int deal_more(struct vcpu *vcpu, struct svm_vcpu *s)
 {
 	struct vmcb *v = s->vmcb;

@@ -30,7 +30,10 @@ static void step(struct vcpu *vcpu, struct svm_vcpu *s)
 	vcpu->regs.rflags |= RFLAGS_TF;
 }
 
-/* Another exit came before the step's #DB: TF is the guest's again, and who still wants the window asks again. */
+/*
+ * Another exit came before the step's #DB: TF is the guest's again, and who still wants the window
+ * asks again.
+ */
 static void stop_stepping(struct vcpu *vcpu, struct svm_vcpu *s)
 {
 	s->stepping = false;
@@ -62,7 +65,10 @@ static void post(struct svm_vcpu *s, struct hvm_event *e)
 	e->type = HVM_EVENT_NONE;
 }
 
-/* After the exit. V_IRQ is still set if the guest was stopped before, or (TCG) while it took the interrupt. */
+/*
+ * After the exit. V_IRQ is still set if the guest was stopped before, or (TCG) while it took the
+ * interrupt.
+ */
 static void take_back(struct vcpu *vcpu, struct svm_vcpu *s)
 {
 	u64 intr = s->vmcb->v_intr;
@@ -81,7 +87,10 @@ static void inject(struct vcpu *vcpu, struct svm_vcpu *s)
 
 	if (e->type == HVM_EVENT_NONE)
 		return;
-	/* Delivery saves RFLAGS, and not with our TF: the IRET brings an NMI that waits for the step back to mind. */
+	/*
+	 * Delivery saves RFLAGS, and not with our TF: the IRET brings an NMI that waits for the
+	 * step back to mind.
+	 */
 	if (unlikely(s->stepping)) {
 		stop_stepping(vcpu, s);
 		s->vmcb->intercept_misc1 |= SVM_INTERCEPT_IRET;
@@ -261,7 +270,10 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	struct vmcb *v = s->vmcb;
 	int done;
 
-	/* An NMI after the test is held back until VMRUN has set GIF again, and ends the guest at once. */
+	/*
+	 * An NMI after the test is held back until VMRUN has set GIF again, and ends the guest at
+	 * once.
+	 */
 	asm volatile("clgi" : : : "memory");
 	if (unlikely(__atomic_load_n(vcpu->kick, __ATOMIC_RELAXED))) {
 		asm volatile("stgi" : : : "memory");
@@ -290,7 +302,10 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	r->rflags = v->rflags;
 	r->shadow = v->int_state & SVM_INTR_SHADOW;
 	v->event_inj = 0;
-	/* Then a device may have asked for a new ASID since: what the entry itself took along is settled. */
+	/*
+	 * Then a device may have asked for a new ASID since: what the entry itself took along is
+	 * settled.
+	 */
 	if (IS_ENABLED(CONFIG_LEAN_EXITS) && done == SVM_DONE) {
 		exit->reason = VMEXIT_DONE;
 		return;

@@ -72,7 +72,10 @@ void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 	case HVM_DR0 ... HVM_DR3: write_dr(reg - HVM_DR0, value); return;
 	case HVM_DR7:
 		s->vmcb->dr7 = value;
-		/* TCG looks for the breakpoints that a MOV to DR7 has told it of, in the host, too: never for the guest's own. */
+		/*
+		 * TCG looks for the breakpoints that a MOV to DR7 has told it of, in the host, too:
+		 * never for the guest's own.
+		 */
 		if (IS_ENABLED(CONFIG_GDB) && cpu_features.tcg && vcpu->debug.own)
 			asm volatile("mov %0, %%dr7" : : "r"(value & ~BIT(13)));
 		return;
@@ -80,7 +83,9 @@ void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 	case HVM_NMI_BLOCKED: s->nmi_blocked = value; return;
 	default: *at(s->vmcb, reg) = value;
 	}
-	/* An intercepted control-register write must flush what the instruction would have flushed. */
+	/*
+	 * An intercepted control-register write must flush what the instruction would have flushed.
+	 */
 	if (reg == HVM_CR0 || reg == HVM_CR3 || reg == HVM_CR4 || reg == HVM_EFER)
 		svm_new_asid(s->vmcb);
 }

@@ -94,9 +94,10 @@ int svm_enter_clean(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, cons
 void svm_vmsave(u64 vmcb_pa);
 
 /*
- * lean.c, for run.asm: SVM_AGAIN: it is done, enter again; SVM_ENTERED: nothing was done. The first runs with GIF = 0 and
- * the guest's FS, GS, TR and LDTR in the CPU, and may return SVM_HOST, to be gone on with by the second once these are the
- * host's and GIF is 1; that may return SVM_DONE: leave.
+ * lean.c, for run.asm: SVM_AGAIN: it is done, enter again; SVM_ENTERED: nothing was done. The first
+ * runs with GIF = 0 and the guest's FS, GS, TR and LDTR in the CPU, and may return SVM_HOST, to be
+ * gone on with by the second once these are the host's and GIF is 1; that may return SVM_DONE:
+ * leave.
  */
 int svm_lean(struct guest_regs *regs);
 int svm_lean_host(struct guest_regs *regs);

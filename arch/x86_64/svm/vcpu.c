@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An SVM vCPU: its control block, permission maps (APM vol. 2, 15.10, 15.11), TSC offset and address space. */
+/*
+ * An SVM vCPU: its control block, permission maps (APM vol. 2, 15.10, 15.11), TSC offset and
+ * address space.
+ */
 #include <margay/errno.h>
 #include <margay/string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The virtual machine control block: APM vol. 2, appendix B (tables B-1 and B-2), and its bits by chapter 15. */
+/*
+ * The virtual machine control block: APM vol. 2, appendix B (tables B-1 and B-2), and its bits by
+ * chapter 15.
+ */
 #ifndef SVM_VMCB_H
 #define SVM_VMCB_H
 
@@ -61,8 +64,8 @@ enum { SVM_EVENT_INTR = 0, SVM_EVENT_NMI = 2, SVM_EVENT_EXCEPTION = 3, SVM_EVENT
 #define SVM_EVENT_V BIT(31)
 
 /*
- * clean (offset 0x0c0; 15.15.4): what is as the CPU left it. Not V_INTR (bit 3) nor CR2 (9). Where a CPU has no such bits it
- * ignores them.
+ * clean (offset 0x0c0; 15.15.4): what is as the CPU left it. Not V_INTR (bit 3) nor CR2 (9). Where
+ * a CPU has no such bits it ignores them.
  */
 #define SVM_CLEAN 0x1f7u
 
@@ -107,7 +110,10 @@ enum {
 #define SVM_IOIO_REP BIT(3)
 #define SVM_IOIO_SIZE_SHIFT 4 /* one bit each for 1, 2 and 4 bytes */
 
-/* exit_info1 of a control register's exit, with decode assists (15.33.1): set by MOV, not by CLTS, LMSW and SMSW. */
+/*
+ * exit_info1 of a control register's exit, with decode assists (15.33.1): set by MOV, not by CLTS,
+ * LMSW and SMSW.
+ */
 #define SVM_CR_MOV BIT(63)
 #define SVM_CR_GPR 15u
 

@@ -112,7 +112,9 @@ static inline bool same_context(const struct vcpu *vcpu)
 	       efer & EFER_LMA && vmread(VMCS_GUEST_ATTR + 2 * SEG_CS) & SEG_ATTR_L;
 }
 
-/* Stage-2 exits, but for those in the guest's tables, by fetching code, or by delivering an event. */
+/*
+ * Stage-2 exits, but for those in the guest's tables, by fetching code, or by delivering an event.
+ */
 static noinline int mmio(struct vcpu *vcpu)
 {
 	u64 q = vmread(VMCS_EXIT_QUALIFICATION), flags = vmread(VMCS_GUEST_RFLAGS);
@@ -132,7 +134,10 @@ static noinline int mmio(struct vcpu *vcpu)
 	return done_at(vcpu, len, VMEXIT_STAGE2, VMX_EXIT_EPT_VIOLATION);
 }
 
-/* Those that are met most come first. None of these calls anything but at its end, where it can be helped: no stack frame. */
+/*
+ * Those that are met most come first. None of these calls anything but at its end, where it can be
+ * helped: no stack frame.
+ */
 int vmx_lean(struct guest_regs *regs)
 {
 	struct vcpu *vcpu = container_of(regs, struct vcpu, regs);

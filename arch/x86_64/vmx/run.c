@@ -50,7 +50,10 @@ static noinline void inject(const struct hvm_event *e)
 	vmwrite(VMCS_ENTRY_INTR_INFO, info);
 }
 
-/* An event whose delivery the exit cut short comes back into vcpu->event; software events run again. */
+/*
+ * An event whose delivery the exit cut short comes back into vcpu->event; software events run
+ * again.
+ */
 static void recover_event(struct vcpu *vcpu)
 {
 	u32 info = (u32)vmread(VMCS_IDT_VECTORING_INFO);
@@ -84,7 +87,10 @@ static void decode_exception(struct vcpu *vcpu, struct vmexit *exit)
 	u32 info = (u32)vmread(VMCS_EXIT_INTR_INFO);
 
 	if ((info >> INTR_TYPE_SHIFT & 7) == INTR_TYPE_NMI) {
-		/* The exit has taken it and blocks further ones until an IRET: let the host's handler see it. */
+		/*
+		 * The exit has taken it and blocks further ones until an IRET: let the host's
+		 * handler see it.
+		 */
 		asm volatile("int $2" : : : "memory");
 		exit->reason = VMEXIT_NMI;
 		return;
@@ -102,15 +108,18 @@ static void decode_exception(struct vcpu *vcpu, struct vmexit *exit)
 	if (exit->exception.vector != VEC_DF)
 		reblock_nmi(vcpu, info);
 	/*
-	 * INT1 is a trap, but the exit leaves RIP on it; injected as a plain #DB it would come back to itself. It is no single
-	 * step, and behind it nothing is left of MOV SS' shadow, nor of the step that this has held back.
+	 * INT1 is a trap, but the exit leaves RIP on it; injected as a plain #DB it would come back
+	 * to itself. It is no single step, and behind it nothing is left of MOV SS' shadow, nor of
+	 * the step that this has held back.
 	 */
 	if ((info >> INTR_TYPE_SHIFT & 7) == INTR_TYPE_INT1) {
 		vcpu->regs.rip += exit->insn_len;
 		vcpu->regs.shadow = 0;
 		exit->exception.qualification &= ~DR6_BS;
 	}
-	/* An entry with TF and an interrupt shadow wants the single-step trap pending (27.3.1.5). */
+	/*
+	 * An entry with TF and an interrupt shadow wants the single-step trap pending (27.3.1.5).
+	 */
 	if (exit->exception.vector == VEC_DB && vcpu->regs.rflags & RFLAGS_TF && vcpu->regs.shadow)
 		vmwrite(VMCS_GUEST_PENDING_DEBUG, BIT(14));
 }

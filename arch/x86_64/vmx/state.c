@@ -48,7 +48,10 @@ u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
 	}
 }
 
-/* With PAE paging the CPU takes the directory pointers from here; an entry refuses some (SDM vol. 3, 27.3.1.6, 27.3.2.4). */
+/*
+ * With PAE paging the CPU takes the directory pointers from here; an entry refuses some (SDM vol.
+ * 3, 27.3.1.6, 27.3.2.4).
+ */
 void vmx_set_pdptes(struct vcpu *, const u64 pdptes[4])
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -67,7 +70,10 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 
 	switch (reg) {
 	case HVM_CR0:
-		/* Caches stay on whatever the guest says; NE is fixed; PE and PG are free (unrestricted guest). */
+		/*
+		 * Caches stay on whatever the guest says; NE is fixed; PE and PG are free
+		 * (unrestricted guest).
+		 */
 		vmwrite(VMCS_CR0_SHADOW, value);
 		vmwrite(VMCS_GUEST_CR0, (value & ~(CR0_CD | CR0_NW)) |
 						(vmx_controls.cr0_fixed0 & ~(CR0_PE | CR0_PG)) |

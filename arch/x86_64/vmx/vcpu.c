@@ -179,7 +179,10 @@ void vmx_set_counters(struct vcpu *vcpu, u64 global)
 
 	x->proc_controls &= ~(u32)PROC_RDPMC_EXITING;
 	vmwrite(VMCS_PROC_CONTROLS, x->proc_controls);
-	/* An exit stores there whether the guest is in IA-32e mode (28.2, A.6), which it may be since without having made one. */
+	/*
+	 * An exit stores there whether the guest is in IA-32e mode (28.2, A.6), which it may be
+	 * since without having made one.
+	 */
 	vmwrite(VMCS_ENTRY_CONTROLS, vmread(VMCS_ENTRY_CONTROLS) | ENTRY_LOAD_COUNTERS);
 	vmwrite(VMCS_EXIT_CONTROLS, vmread(VMCS_EXIT_CONTROLS) | EXIT_LOAD_COUNTERS);
 	vmwrite(VMCS_HOST_COUNTERS, 0);

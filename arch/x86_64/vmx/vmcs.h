@@ -203,7 +203,10 @@ enum vmx_exit_reason {
 	VMX_EXIT_SEAMCALL = 76,
 	VMX_EXIT_TDCALL = 77,
 };
-/* Beside the exit reason (28.2.1): the bus was locked before it, which it may not be about; the entry failed. */
+/*
+ * Beside the exit reason (28.2.1): the bus was locked before it, which it may not be about; the
+ * entry failed.
+ */
 #define VMX_EXIT_BUS_LOCKED BIT(26)
 #define VMX_EXIT_ENTRY_FAILED BIT(31)
 

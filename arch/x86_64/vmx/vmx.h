@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Private to the VT-x backend: its instructions, its vCPU, and what its files call of each other. */
+/*
+ * Private to the VT-x backend: its instructions, its vCPU, and what its files call of each other.
+ */
 #ifndef VMX_VMX_H
 #define VMX_VMX_H
 
@@ -104,16 +106,19 @@ void vmx_intercept_dr(struct vcpu *vcpu, bool on);
 void vmx_request_nmi_window(struct vcpu *vcpu);
 
 /*
- * run.asm: enters the guest unless *kick is set or an NMI comes first. 0 after
- * an exit, 1 when VMLAUNCH or VMRESUME itself failed, 2 when kicked. 3: the
- * exit, or the last of several, has been dealt with by vmx_lean(). run_clean.asm: the same for vcpu_is_cleaned().
+ * run.asm: enters the guest unless *kick is set or an NMI comes first. 0 after an exit, 1 when
+ * VMLAUNCH or VMRESUME itself failed, 2 when kicked. 3: the exit, or the last of several, has been
+ * dealt with by vmx_lean(). run_clean.asm: the same for vcpu_is_cleaned().
  */
 enum { VMX_ENTERED, VMX_ENTRY_FAILED, VMX_ENTRY_KICKED, VMX_ENTRY_DONE };
 int vmx_enter(struct guest_regs *regs, bool launched, const u32 *kick);
 int vmx_enter_clean(struct guest_regs *regs, bool launched, const u32 *kick);
 void vmx_exit_entry(void), vmx_exit_clean(void); /* HOST_RIP, not callable */
 
-/* lean.c, for run.asm: VMX_AGAIN: it is done, enter again; VMX_ENTRY_DONE: leave; VMX_ENTERED: nothing was done. */
+/*
+ * lean.c, for run.asm: VMX_AGAIN: it is done, enter again; VMX_ENTRY_DONE: leave; VMX_ENTERED:
+ * nothing was done.
+ */
 #define VMX_AGAIN (-1)
 int vmx_lean(struct guest_regs *regs);
 

@@ -164,7 +164,10 @@ static void stay_on(int cpu)
 	check(sched_setaffinity(0, sizeof(set), &set) == 0, "sched_setaffinity");
 }
 
-/* Has the load go on on each CPU but 0, in one process group for all, to which the caller does not belong; and stays on 0. */
+/*
+ * Has the load go on on each CPU but 0, in one process group for all, to which the caller does not
+ * belong; and stays on 0.
+ */
 static pid_t run_elsewhere(const struct load *l)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);

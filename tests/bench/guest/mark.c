@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * mark N: executes marker N (1..3), so that a script can say where it is.
- * mark run PROGRAM [ARGUMENT]...: marker 1, the program, and marker 2 at its end. What starts this one, exits in a guest for its
- * C library's CPUIDs among it, is not between them.
+ * mark N: executes marker N (1..3), so that a script can say where it is. mark run PROGRAM
+ * [ARGUMENT]...: marker 1, the program, and marker 2 at its end. What starts this one, exits in a
+ * guest for its C library's CPUIDs among it, is not between them.
  */
 #include <stdlib.h>
 #include <string.h>

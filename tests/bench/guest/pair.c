@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Two machines and TCP between them: `pair serve` answers until it is told to end; `pair ask ADDRESS MIB TRIPS DATAGRAMS` sends so
- * many MiB and then asks so many times for a byte, by a byte, with a warm-up before and markers around each. Then it sends so many
- * datagrams to the other, which asks for them without a pause, and has markers around that itself; then it does nothing.
+ * Two machines and TCP between them: `pair serve` answers until it is told to end; `pair ask
+ * ADDRESS MIB TRIPS DATAGRAMS` sends so many MiB and then asks so many times for a byte, by a byte,
+ * with a warm-up before and markers around each. Then it sends so many datagrams to the other,
+ * which asks for them without a pause, and has markers around that itself; then it does nothing.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -21,7 +22,10 @@
 #define QUIET 500000      /* us, in which what TCP still has to say is said */
 #define NOTHING 1000000
 
-/* What is asked for: so many bytes are coming; answer each of so many bytes; so many datagrams are coming; end. */
+/*
+ * What is asked for: so many bytes are coming; answer each of so many bytes; so many datagrams are
+ * coming; end.
+ */
 struct wish {
 	char what;
 	unsigned count;
@@ -66,7 +70,10 @@ static void at_once(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 }
 
-/* It never waits. The last one is sent again until it has come, whatever became of the others, which are told. */
+/*
+ * It never waits. The last one is sent again until it has come, whatever became of the others,
+ * which are told.
+ */
 static void poll_datagrams(int fd, unsigned count)
 {
 	struct sockaddr_in any = at("0.0.0.0");

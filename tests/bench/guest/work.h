@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What loops.c and loads.c share: an error ends them, and a fork with exec, of the program itself. */
+/*
+ * What loops.c and loads.c share: an error ends them, and a fork with exec, of the program itself.
+ */
 #ifndef TESTS_BENCH_WORK_H
 #define TESTS_BENCH_WORK_H
 

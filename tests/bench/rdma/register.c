@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * register DEVICE LOOPS: registers a buffer of 1 MiB with an RDMA device, again and again, each registration between the
- * markers 1 and 2 (marker.h).
+ * register DEVICE LOOPS: registers a buffer of 1 MiB with an RDMA device, again and again, each
+ * registration between the markers 1 and 2 (marker.h).
  */
 #include <infiniband/verbs.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The local APIC in either mode, by the registers' xAPIC offsets (SDM vol. 3, 11.4.1 and 11.12.1.2). */
+/*
+ * The local APIC in either mode, by the registers' xAPIC offsets (SDM vol. 3, 11.4.1 and
+ * 11.12.1.2).
+ */
 #ifndef TINY_APIC_H
 #define TINY_APIC_H
 
@@ -51,7 +54,10 @@ enum {
 bool x2apic_on(void);
 u32 apic_read(unsigned reg);
 void apic_write(unsigned reg, u32 v);
-/* Writes the ICR: destination (APIC ID or logical set) and low half; waits until an xAPIC has sent it. */
+/*
+ * Writes the ICR: destination (APIC ID or logical set) and low half; waits until an xAPIC has sent
+ * it.
+ */
 void apic_ipi(u32 dest, u32 icr);
 /* Software-enables the calling CPU's APIC with spurious vector 0xff. */
 void apic_enable(void);

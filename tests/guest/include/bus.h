@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a device is given for a guest's addresses: by the VM's DMA windows (include/margay/abi.h), if any, else the same. */
+/*
+ * What a device is given for a guest's addresses: by the VM's DMA windows (include/margay/abi.h),
+ * if any, else the same.
+ */
 #ifndef TINY_BUS_H
 #define TINY_BUS_H
 

@@ -137,7 +137,10 @@ static inline struct cpu *this_cpu(void)
 	return c;
 }
 
-/* Called with interrupts off on the trap's stack; what it changes in the frame takes effect. NULL: the default. */
+/*
+ * Called with interrupts off on the trap's stack; what it changes in the frame takes effect. NULL:
+ * the default.
+ */
 typedef void (*trap_handler)(struct trap_frame *f);
 extern trap_handler trap_handlers[256];
 
@@ -154,7 +157,9 @@ struct gate {
 extern struct gate idt[256];
 extern u8 trap_stubs[]; /* 16 bytes per vector */
 void idt_set(u8 vector, u8 dpl, u8 ist);
-/* Loads the table again with this base and limit; idt_load(idt, sizeof(idt) - 1) is the normal one. */
+/*
+ * Loads the table again with this base and limit; idt_load(idt, sizeof(idt) - 1) is the normal one.
+ */
 void idt_load(const void *base, u16 limit);
 
 #define O(...) __VA_ARGS__
@@ -174,10 +179,16 @@ void idt_load(const void *base, u16 limit);
 		this_cpu()->trap; \
 	})
 
-/* Runs fn(arg); when it raises what no TRY() covers, ends it. The vector, or NO_TRAP when fn returned. */
+/*
+ * Runs fn(arg); when it raises what no TRY() covers, ends it. The vector, or NO_TRAP when fn
+ * returned.
+ */
 int catch_trap(void (*fn)(void *arg), void *arg);
 
-/* Runs fn(arg) in ring 3 on a stack of its own, back when it returns. The vector that ended it, or NO_TRAP. */
+/*
+ * Runs fn(arg) in ring 3 on a stack of its own, back when it returns. The vector that ended it, or
+ * NO_TRAP.
+ */
 int user_run(void (*fn)(void *arg), void *arg);
 
 static inline void outb(u16 port, u8 v)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Registers and descriptors of the network card 82574 (its data sheet, 7.1.4, 7.2.10, 10.2), which QEMU has as e1000e. */
+/*
+ * Registers and descriptors of the network card 82574 (its data sheet, 7.1.4, 7.2.10, 10.2), which
+ * QEMU has as e1000e.
+ */
 #ifndef TINY_E1000E_H
 #define TINY_E1000E_H
 
@@ -31,7 +34,10 @@ enum {
 };
 #define E1000E_TCTL_ON BIT(1)
 
-/* Of both rings, in the oldest format: where the data is, and what to do with it or what became of it. */
+/*
+ * Of both rings, in the oldest format: where the data is, and what to do with it or what became of
+ * it.
+ */
 struct e1000e_desc {
 	u64 address;
 	u64 word;

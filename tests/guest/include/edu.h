@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* DMA by QEMU's device for teaching, edu (its docs/specs/edu.rst), which takes 100 ms for one; and its end. */
+/*
+ * DMA by QEMU's device for teaching, edu (its docs/specs/edu.rst), which takes 100 ms for one; and
+ * its end.
+ */
 #ifndef TINY_EDU_H
 #define TINY_EDU_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What hostile virtio drivers have in common, on 32 MiB of RAM: memory that nobody may write to, places where there is none, and
- * registers and configuration space in every width. */
+/*
+ * What hostile virtio drivers have in common, on 32 MiB of RAM: memory that nobody may write to,
+ * places where there is none, and registers and configuration space in every width.
+ */
 #ifndef TINY_HOSTILE_H
 #define TINY_HOSTILE_H
 
@@ -52,7 +54,10 @@ static inline u64 anywhere(void)
 	}
 }
 
-/* Registers and configuration space of a function, by ports, by ECAM, in every width. Rings it lets have only what is no code. */
+/*
+ * Registers and configuration space of a function, by ports, by ECAM, in every width. Rings it lets
+ * have only what is no code.
+ */
 static inline void random_access(struct virtio *v, u64 ecam)
 {
 	u32 offset = rnd() % BAR_SIZE, value = rnd() & 1 ? rnd() : 1u << (rnd() & 31);

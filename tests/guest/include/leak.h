@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What leak_a_fill.c leaves behind and leak_b_read.c looks for: MSRs and their power-on values (SDM vol. 3, table 10-1). */
+/*
+ * What leak_a_fill.c leaves behind and leak_b_read.c looks for: MSRs and their power-on values (SDM
+ * vol. 3, table 10-1).
+ */
 #ifndef TINY_LEAK_H
 #define TINY_LEAK_H
 

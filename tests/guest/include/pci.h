@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* PCI by configuration mechanism 1 (PCI Local Bus 3.0, 3.2.2.3.2), and QEMU's device for teaching, edu (its docs/specs/edu.rst). */
+/*
+ * PCI by configuration mechanism 1 (PCI Local Bus 3.0, 3.2.2.3.2), and QEMU's device for teaching,
+ * edu (its docs/specs/edu.rst).
+ */
 #ifndef TINY_PCI_H
 #define TINY_PCI_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A virtio driver by hand (virtio 1.2, 2.7 and 4.1): PCI functions of version 1, split rings, polled. One exit does all that was
- * notified, so that what is not in the used ring behind it will never be. virtio_exits counts the accesses that exit.
+ * A virtio driver by hand (virtio 1.2, 2.7 and 4.1): PCI functions of version 1, split rings,
+ * polled. One exit does all that was notified, so that what is not in the used ring behind it will
+ * never be. virtio_exits counts the accesses that exit.
  */
 #ifndef TINY_VIRTIO_H
 #define TINY_VIRTIO_H

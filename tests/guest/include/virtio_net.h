@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A driver of virtio's network interfaces by hand (virtio 1.2, 5.1), polled: one exit sends, and then all is where it goes to. */
+/*
+ * A driver of virtio's network interfaces by hand (virtio 1.2, 5.1), polled: one exit sends, and
+ * then all is where it goes to.
+ */
 #ifndef TINY_VIRTIO_NET_H
 #define TINY_VIRTIO_NET_H
 

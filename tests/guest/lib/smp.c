@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The other CPUs: started by INIT and SIPI, each then waits for work. And the pages of the identity map. */
+/*
+ * The other CPUs: started by INIT and SIPI, each then waits for work. And the pages of the identity
+ * map.
+ */
 #include "runtime.h"
 
 #include "apic.h"

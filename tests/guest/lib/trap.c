@@ -13,7 +13,10 @@ void trap_common(struct trap_frame *f);
 
 #define USER_LEAVE 0x20
 
-/* RFLAGS.RF as pushed: set by faults, by traps as it was, which is clear (SDM vol. 3, 18.3.1.1). #DF and #MC are neither. */
+/*
+ * RFLAGS.RF as pushed: set by faults, by traps as it was, which is clear (SDM vol. 3, 18.3.1.1).
+ * #DF and #MC are neither.
+ */
 static void check_resume_flag(const struct trap_frame *f)
 {
 	bool trap = f->vector == VEC_DB || f->vector == VEC_NMI || f->vector == VEC_BP ||

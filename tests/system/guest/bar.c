@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bar FILE OFFSET...: maps a page of a PCI BAR's file in sysfs at each offset, writes ~OFFSET there, and when all are
- * written prints what is read ("margay-bar: OFFSET VALUE"), then the kernel's cache types of what is mapped
- * ("margay-memtype: LINE").
+ * bar FILE OFFSET...: maps a page of a PCI BAR's file in sysfs at each offset, writes ~OFFSET
+ * there, and when all are written prints what is read ("margay-bar: OFFSET VALUE"), then the
+ * kernel's cache types of what is mapped ("margay-memtype: LINE").
  */
 #include <errno.h>
 #include <fcntl.h>

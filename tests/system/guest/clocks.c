@@ -86,7 +86,10 @@ static void line(void)
 			ref[i % 2] = r;
 		}
 	}
-	/* Both clocks for the same moment of the reference: the second is moved by what passed in between. */
+	/*
+	 * Both clocks for the same moment of the reference: the second is moved by what passed in
+	 * between.
+	 */
 	printf("clocks: %llu %llu %llu %llu %llu\n", (unsigned long long)ref[0],
 	       (unsigned long long)at[0], (unsigned long long)best[0],
 	       (unsigned long long)(at[1] - (ref[1] - ref[0])), (unsigned long long)best[1]);
@@ -155,7 +158,10 @@ static void *ring_thread(void *arg)
 		more = ring.left > 0;
 		ring.left -= more;
 		__atomic_store_n(&ring.lock, 0, __ATOMIC_RELEASE);
-		/* Another one's turn, unless none runs just now: an emulator has fewer CPUs than it shows. */
+		/*
+		 * Another one's turn, unless none runs just now: an emulator has fewer CPUs than it
+		 * shows.
+		 */
 		for (int i = 0;
 		     i < PATIENCE && __atomic_load_n(&ring.owner, __ATOMIC_RELAXED) == me; i++)
 			_mm_pause();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * frames INTERFACE: what comes in there until SIGTERM, frames for others, too. By the last bytes of the frames' addresses: how many
- * there were of each sender, and how many of udp_flood's datagrams from whom to whom; wrong: those whose content is not the next.
+ * frames INTERFACE: what comes in there until SIGTERM, frames for others, too. By the last bytes of
+ * the frames' addresses: how many there were of each sender, and how many of udp_flood's datagrams
+ * from whom to whom; wrong: those whose content is not the next.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -86,7 +87,9 @@ int main(int argc, char **argv)
 		return 1;
 	printf("ready\n");
 	fflush(stdout);
-	/* What has come before the signal is looked at: it comes through only where nothing waits. */
+	/*
+	 * What has come before the signal is looked at: it comes through only where nothing waits.
+	 */
 	for (;;) {
 		struct sockaddr_ll origin;
 		socklen_t size = sizeof(origin);

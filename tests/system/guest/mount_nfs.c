@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* mount_nfs ADDRESS:PATH DIRECTORY OPTIONS: NFSv4 with the kernel's own options, which need no mount.nfs and no names. */
+/*
+ * mount_nfs ADDRESS:PATH DIRECTORY OPTIONS: NFSv4 with the kernel's own options, which need no
+ * mount.nfs and no names.
+ */
 #include <stdio.h>
 #include <sys/mount.h>
 

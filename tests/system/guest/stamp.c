@@ -31,7 +31,10 @@ static int die(const char *what)
 	exit(1);
 }
 
-/* Its accesses are counted from outside (qemu_memory.c), by the address of this section (tools/guest-image). */
+/*
+ * Its accesses are counted from outside (qemu_memory.c), by the address of this section
+ * (tools/guest-image).
+ */
 __attribute__((noipa, section(".counted"))) static void sweep(char *memory, size_t size,
 							      unsigned cpu)
 {

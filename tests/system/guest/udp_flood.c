@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* udp_flood ADDRESS COUNT BYTES: sends so many datagrams, each with its number and x's, and says how many the kernel took. */
+/*
+ * udp_flood ADDRESS COUNT BYTES: sends so many datagrams, each with its number and x's, and says
+ * how many the kernel took.
+ */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * user_dma ADDRESS: a driver in user space for QEMU's device for teaching, edu, at that address (0000:00:09.0): by its registers
- * as sysfs maps them, and by the physical addresses of its own memory as /proc/self/pagemap has them, as UIO drivers do. The
- * device fetches a page and stores what it has in another: "margay-test: user-dma: right", or what was found there.
+ * user_dma ADDRESS: a driver in user space for QEMU's device for teaching, edu, at that address
+ * (0000:00:09.0): by its registers as sysfs maps them, and by the physical addresses of its own
+ * memory as /proc/self/pagemap has them, as UIO drivers do. The device fetches a page and stores
+ * what it has in another: "margay-test: user-dma: right", or what was found there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +45,9 @@ static int file(const char *function, const char *name)
 	return open(path, O_RDWR);
 }
 
-/* Frame numbers are there for root only: 0 else (Linux' Documentation/admin-guide/mm/pagemap.rst). */
+/*
+ * Frame numbers are there for root only: 0 else (Linux' Documentation/admin-guide/mm/pagemap.rst).
+ */
 static uint64_t physical(const volatile void *page)
 {
 	uint64_t entry = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * virt_mgmt DEVICE CONTROLLER QUEUES INTERRUPTS: what `nvme virt-mgmt` does for a secondary controller that is to be a virtual
- * function's (NVM Express Base 1.4, 5.22): gives it queues and interrupts of those that are free, and brings it online.
+ * virt_mgmt DEVICE CONTROLLER QUEUES INTERRUPTS: what `nvme virt-mgmt` does for a secondary
+ * controller that is to be a virtual function's (NVM Express Base 1.4, 5.22): gives it queues and
+ * interrupts of those that are free, and brings it online.
  */
 #include <errno.h>
 #include <fcntl.h>

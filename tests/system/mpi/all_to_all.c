@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The communication of NAS IS, a sort of integers: each process makes its part of the keys and sends every other those of
- * its range (MPI_Alltoall of the numbers, MPI_Alltoallv of the keys). Which keys it must get each process finds out by
- * itself, by making the keys of all: a key that is lost, doubled or changed on the way is seen.
+ * The communication of NAS IS, a sort of integers: each process makes its part of the keys and
+ * sends every other those of its range (MPI_Alltoall of the numbers, MPI_Alltoallv of the keys).
+ * Which keys it must get each process finds out by itself, by making the keys of all: a key that is
+ * lost, doubled or changed on the way is seen.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -29,7 +30,10 @@ static int owner(uint32_t k, int processes)
 	return (int)((uint64_t)k * (unsigned)processes / KEYS);
 }
 
-/* This process' part of a round, ordered by the process that it goes to; how many to each, and from where. */
+/*
+ * This process' part of a round, ordered by the process that it goes to; how many to each, and from
+ * where.
+ */
 static void make_keys(uint64_t first, uint32_t *sorted, int *count, int *from, int processes)
 {
 	int next[MOST];
