@@ -42,7 +42,7 @@ include mk/tests.mk
 include mk/bench.mk
 
 clean:
-	@rm -rf $(filter-out $(B)/.config $(B)/guest,$(wildcard $(B)/* $(B)/.pytest_cache))
+	@rm -rf $(filter-out $(B)/.config $(B)/guest $(B)/wheels,$(wildcard $(B)/* $(B)/.pytest_cache))
 
 distclean:
 	@rm -rf $(B)

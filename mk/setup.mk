@@ -11,10 +11,11 @@ RUN_GROUPS   := $(or $(if $(filter bochs,$(MACHINE)),bochs),$(if $(filter nested
 NEED_TESTS   := test test-full tests-built quick mutants record-results docs/test-full.md nested-host newer-qemu fast-bochs \
 	downloads guest-backports
 SETUP_GROUPS := build \
+	$(call groups_for,check format,check) \
 	$(call groups_for,guest,guest) \
 	$(call groups_for,iso netboot,guest iso) \
 	$(call groups_for,run,guest iso $(RUN_GROUPS)) \
-	$(call groups_for,unit,guest unit) \
+	$(call groups_for,unit,guest unit check) \
 	$(call groups_for,bench%,test bench) \
 	$(call groups_for,$(NEED_TESTS),test) \
 	$(call groups_for,test-full guest-kernels other-kernels guest-debian,run full) \

@@ -73,8 +73,14 @@ check-objects draw-layers: $(B)/image-options
 check: $(B)/cpuid-list check-objects
 	@tools/check-layers
 	@tools/check-source
+	@tools/check-format
 	@$(B)/cpuid-list | cmp -s - docs/cpuid.md || { echo 'docs/cpuid.md is old: make docs/cpuid.md' >&2; exit 1; }
 	@tools/test-catalogue --check
+
+# All C as .clang-format has it.
+.PHONY: format
+format: | $(B)/.config
+	@tools/check-format --write
 
 # The list of what a guest does not see, from the tables that decide it.
 .PHONY: docs/cpuid.md

@@ -26,11 +26,13 @@ def groups(*words):
 
 
 @pytest.mark.parametrize("words, wanted", (
-    (["all"], "build"), (["deb"], "build"), (["check"], "build"), (["iso"], "build guest iso"), (["netboot"], "build guest iso"),
+    (["all"], "build"), (["deb"], "build"), (["check"], "build check"), (["format"], "build check"),
+    (["iso"], "build guest iso"), (["netboot"], "build guest iso"),
     (["run"], "build guest iso qemu"), (["run", "MACHINE=kvm"], "build guest iso qemu"),
     (["run", "MACHINE=bochs"], "build guest iso bochs"), (["run", "FIRMWARE=uefi"], "build guest iso qemu uefi"),
-    (["run", "MACHINE=nested-vtx"], "build guest iso test"), (["unit"], "build guest unit"), (["test"], "build test"),
-    (["test-full"], "build test run full"), (["bench-exits"], "build test bench"), (["fuzz"], "build fuzz"),
+    (["run", "MACHINE=nested-vtx"], "build guest iso test"), (["unit"], "build guest unit check"),
+    (["test"], "build test"), (["test-full"], "build test run full"),
+    (["bench-exits"], "build test bench"), (["fuzz"], "build fuzz"),
 ))
 def test_groups_by_goal(words, wanted):
     assert groups(*words) == wanted.split()
