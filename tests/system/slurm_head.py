@@ -45,7 +45,7 @@ HURRY = "SlurmdTimeout=20\n"
 CHANGED = {"default_image": "debian13-mpi", "cpus": "2", "memory": "200", "network": slurm_machines.NETWORK,
            "images": "debian13-mpi rocky9 mpi handed raw large damaged"}
 ADDED = {"ssh": "/usr/bin/python3 -B %s/slurm_ssh.py" % HERE, "order_timeout": "100", "boot_timeout": "120", "stop_timeout": "2",
-         "retry_wait": "2"}
+         "retry_wait": "2", "health_interval": "2"}
 VM_FILE = "memory = 256M\ncpus = 2\ncmdline = quiet\n"
 
 
