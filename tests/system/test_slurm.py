@@ -140,7 +140,7 @@ def test_a_panic_costs_a_try_and_no_job(cluster):
     """A VM that is gone under its job: the controller requeues that, and the node is had again without a hand."""
     job = cluster.submit("echo try >>/mnt/home/tries; [ -n \"$SLURM_RESTART_COUNT\" ] || sleep 600; cat /mnt/home/tries")
     cluster.until(lambda: os.path.exists(cluster.path("home", "tries")), "the job runs")
-    cluster.panic(cluster.job(job)["NodeList"])
+    cluster.lose(job)
     assert cluster.wait_over(job) == ["COMPLETED"]
     assert cluster.output(job) == "try\ntry\n"
 
