@@ -268,6 +268,18 @@ def test_job_does_not_begin_on_a_node_that_is_ill(cluster):
     assert cluster.output(job) == "debian13-mpi:1"
 
 
+def test_vm_without_a_job_ends(cluster):
+    """A node that is up, with a VM that was started for a job which is over, as after a controller that was killed, is powered
+    down; one that somebody has powered up by hand is not."""
+    cluster.run("scontrol", "update", "nodename=n[1-2]", "state=power_up")
+    cluster.until(lambda: [cluster.node_states()[node] for node in ("n1", "n2")] == ["idle", "idle"], "n1 and n2 are up")
+    cluster.run("sh", "-c", "echo '{\"job\": \"1.0\"}' >/var/lib/margay-slurm/nodes/n1")
+    cluster.tend()
+    cluster.until(lambda: cluster.node_states()["n1"] == "idle~", "n1 is powered down")
+    assert cluster.node_states()["n2"] == "idle"
+    cluster.run("scontrol", "update", "nodename=n2", "state=power_down")
+
+
 class Random:
     """Jobs and faults by chance; what each job must come to is known when it is submitted."""
 

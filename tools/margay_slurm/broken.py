@@ -6,7 +6,7 @@ again and again waits longer each time, else the next job, and the next, would g
 
 import time
 
-from . import errors, generation, order, records, remote, slurm
+from . import errors, generation, leftovers, order, records, remote, slurm
 from .errors import ClusterError
 
 REASON = "margay: "
@@ -73,6 +73,7 @@ def down_by_us(config):
 def tend(config, program):
     """Those whose time has come. What Slurm does not do is told, and does not keep the others down."""
     try:
+        leftovers.end(config, program)
         return free_if_due(config, down_by_us(config))
     except ClusterError as error:
         errors.say(program, str(error))
