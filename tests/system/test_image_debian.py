@@ -15,6 +15,7 @@ import commander
 import margay_run
 import node
 import pytest
+from margay_images import trial
 
 pytestmark = [pytest.mark.full, pytest.mark.slow]
 HOUR = 3600
@@ -23,7 +24,6 @@ KNOWN = {
     "bookworm": [],
     "trixie": [],
 }
-WORDS = "margay.self-test printk.devkmsg=on panic=-1 "
 OVERLAYS = {"ram": ("", ""), "scratch": ("margay.overlay=/dev/vdb", "disk = scratch:1G\n")}
 
 
@@ -52,7 +52,8 @@ def boot(release, image):
     files = {file: os.path.join(image, file) for file in ("kernel", "initrd", "root.squashfs")}
     vms, before = {}, {}
     for vm, (words, lines) in OVERLAYS.items():
-        vms[vm + ".conf"] = node.vm_text("qemu", WORDS + words, name=vm, memory="512M", **before) + "disk = root.squashfs\n" + lines
+        text = node.vm_text("qemu", "%s %s" % (trial.WORDS, words), name=vm, memory="512M", **before)
+        vms[vm + ".conf"] = text + "disk = root.squashfs\n" + lines
         before = {"after": vm}
     iso = node.margay_iso("image-" + release, vms, files)
     with node.start("image-" + release, "qemu", iso, memory="3G", timeout=HOUR) as running:
@@ -68,8 +69,7 @@ def test_comes_up(release, tmp_path):
     assert len([line for line in said if line.startswith("up: running, ")]) == len(OVERLAYS), said
     errors = [re.sub(r"^\[ *[\d.]+\] ", "", line.removeprefix("error: ")) for line in said if line.startswith("error: ")]
     assert [line for line in errors if not any(re.fullmatch(pattern, line) for pattern in KNOWN[release])] == []
-    # The controls: each had the overlay that it was to have, and systemd had got as far as to offer a login.
-    assert len(re.findall(r"Reached target .*multi-user.target", run.text)) == len(OVERLAYS)
-    assert re.search(r"EXT4-fs \(vdb\): mounted filesystem", run.text)
+    # That multi-user.target is reached self_test.sh has seen; the overlay lay where it was to.
+    assert len(re.findall(r"EXT4-fs \(vdb\): mounted filesystem", run.text)) == 1
     for vm in OVERLAYS:
         assert run.has_line(vm + ": end=poweroff")

@@ -13,7 +13,7 @@ import image_roots as roots
 from margay_images import effort, initrd, trial
 from margay_images.errors import ImageError
 
-UP = "up: running, 5.1 s; memory: 1 KiB, 1 available, 1 free"
+UP = "up: running, 5.1 s; memory: 1 KiB, 1 used, 1 cached"
 GOOD = "[    5.1] margay-image: %s\r\nvm login: [    5.2] margay-image: end: good\r\n" % UP
 
 

@@ -26,15 +26,16 @@ end_bad() {
 
 say_up() {
 	read -r up _ </proc/uptime
-	total='' free='' available=''
+	total=0 free=0 cached=0
 	while read -r key value _; do
 		case $key in
 		MemTotal:) total=$value ;;
 		MemFree:) free=$value ;;
-		MemAvailable:) available=$value ;;
+		Buffers: | Cached: | SReclaimable:) cached=$((cached + value)) ;;
 		esac
 	done </proc/meminfo
-	say "up: $1, $up s; memory: $total KiB, $available available, $free free"
+	# What is used, as the program free has it.
+	say "up: $1, $up s; memory: $total KiB, $((total - free - cached)) used, $cached cached"
 }
 
 # One that is started again and again is none that has failed, to systemd.

@@ -14,8 +14,9 @@ from .errors import ImageError
 TOOLS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Of the tree, and of the package margay.
 HYPERVISORS = (os.path.join(os.path.dirname(TOOLS), "build", "margay.elf"), "/boot/margay/margay.elf")
-# self_test.sh says more at once than a program may; a kernel that panics is to end.
-WORDS = "margay.self-test printk.devkmsg=on panic=-1"
+# self_test.sh says more at once than a program may; a kernel that panics is to end; on a busy build host a device may take minutes.
+WORDS = ("margay.self-test printk.devkmsg=on panic=-1 systemd.default_timeout_start_sec=900 "
+         "systemd.default_device_timeout_sec=900")
 SAID = re.compile(r"margay-image: (.*?)\r?$", re.MULTILINE)
 WHY = re.compile(r"(initrd: .*?|Kernel panic - .*?|image: .*?|image\.conf:.*?)\r?$", re.MULTILINE)
 MEMORY_MIB = 512  # of the VM, if it needs no more
