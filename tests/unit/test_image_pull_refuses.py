@@ -110,7 +110,7 @@ def test_unknown_key(case, tmp_path):
 
 def test_no_key_at_all(case, tmp_path):
     case.config.keys = str(tmp_path / "none")
-    case.refused("no public key")
+    case.refused("no public key", status=3)
     assert not case.server.asked
 
 
@@ -245,7 +245,8 @@ def test_server_that_drips(case, part, monkeypatch):
     (servers.has_no_end, "more than [0-9]+ bytes$")])
 def test_server_that_lies_about_sizes(case, part, lie, words):
     case.server.lies[part] = lie
-    case.refused(words, status=3 if lie is servers.says_more else 1)
+    # How long an index is the manifest says; of the others what is too short may be cut off.
+    case.refused(words, status=3 if lie is servers.says_more and part != ".caibx" else 1)
     # What is too long was not read to its end.
     assert getattr(case.server, "endless", 0) < 32 << 20
 
