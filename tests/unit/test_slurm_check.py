@@ -53,7 +53,6 @@ def test_nothing_is_wrong(site):
     (OWN + "ResumeTimeout=60\n", "nodes count as lost while they still get their image"),
     (OWN + "PrologSlurmctld=\n", "jobs start up to 30 s after"), (OWN + "SlurmdTimeout=0\n", "its job runs for ever"),
     (OWN + "SlurmdTimeout=10\n", "a VM that is paused for longer loses its job"), (OWN + "JobRequeue=0\n", "costs its job"),
-    (OWN + "HealthCheckProgram=\n", "nobody looks whether a VM is well"), (OWN + "HealthCheckInterval=0\n", "and not any more"),
     (OWN + "AuthType=auth/jwt\n", "a key of munge"), (OWN.replace("SlurmUser=", "SlurmUser=no-such-"), "there is no such user"),
     (OWN + "PartitionName=all Nodes=ALL Default=YES\n", "two jobs would share a VM"),
     (OWN + "PartitionName=x Nodes=localhost OverSubscribe=EXCLUSIVE\n", "its jobs' images are not judged"),
