@@ -10,13 +10,21 @@ extern void (*const __start_vm_pauses[])(struct vm *vm), (*const __stop_vm_pause
 
 int stages_create(struct vm *vm)
 {
-	int err = 0;
+	int err;
 
-	for (; !err && vm->nr_stages < VM_STAGES; vm->nr_stages++)
-		for (const struct vm_stage *const *s = __start_vm_stages; s < __stop_vm_stages; s++)
-			if ((*s)->at == vm->nr_stages && (*s)->create)
-				err = (*s)->create(vm);
-	return err;
+	while (vm->nr_stages < VM_STAGES) {
+		unsigned at = vm->nr_stages++;
+
+		for (const struct vm_stage *const *s = __start_vm_stages; s < __stop_vm_stages;
+		     s++) {
+			if ((*s)->at != at || !(*s)->create)
+				continue;
+			err = (*s)->create(vm);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
 }
 
 void stages_destroy(struct vm *vm)

@@ -100,11 +100,15 @@ VM_ON_PAUSE(settle);
 static const struct vm_stage tables_stage = { .at = STAGE_TABLES,
 					      .create = tables,
 					      .destroy = no_tables };
+/* Behind another one at the same place, whose error it does not hide. */
+static int more(struct vm *)
+{
+	return note("more");
+}
+
+static const struct vm_stage more_stage = { .at = STAGE_TABLES, .create = more };
 static const struct vm_stage *const entries[] __used __section("vm_stages") = {
-	&image_stage,
-	&tables_stage,
-	&place_stage,
-	&keep_stage,
+	&image_stage, &tables_stage, &more_stage, &place_stage, &keep_stage,
 };
 
 static struct vcpu vcpu = { .vm = &vm };
@@ -183,7 +187,7 @@ static void test_life(void **)
 	assert_int_equal(stages_create(&vm), 0);
 	assert_int_equal(vm.nr_stages, VM_STAGES);
 	stages_destroy(&vm);
-	expect("place tables image no-tables keep unplace ");
+	expect("place tables more image no-tables keep unplace ");
 }
 
 /* What has failed is undone, too; what was not begun is not. */
