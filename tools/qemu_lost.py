@@ -41,6 +41,7 @@ KNOWN = [
     r"target/i386/tcg/.*access\.c:59:",
     r"target/i386/tcg/.*translate\.c:553:",
     r"qemu: fatal: invalid tss",
+    r"system/physmem\.c:\d+: iotlb_to_section: Assertion `section_index < d->map\.sections_nb' failed",
 ]
 
 

@@ -104,5 +104,8 @@ def test_known():
     access = "qemu-system-x86_64: ../../target/i386/tcg/access.c:59: access_prepare_mmu: Assertion `size2 == 0' failed.; SIGABRT"
     assert qemu_lost.known(access)
     assert not qemu_lost.known(access.replace(":59:", ":60:"))
+    section = "qemu-system-x86_64: system/physmem.c:2678: iotlb_to_section: Assertion `%s' failed.; SIGABRT"
+    assert qemu_lost.known(section % "section_index < d->map.sections_nb")
+    assert not qemu_lost.known(section % "ret->mr->ops")
     assert not qemu_lost.known("no message from it; SIGSEGV")
     assert not qemu_lost.known("qemu-system-x86_64: ../../target/i386/tcg/svm_helper.c:1: Assertion `x' failed.; SIGABRT")
