@@ -3,7 +3,7 @@
 # Guests: the small one of `make run` and the tests, its kernels, the systems on disks; what emulates a node for them.
 
 G     := $(B)/guest
-GUEST := $(G)/vmlinuz $(G)/vmlinux $(G)/initrd
+GUEST := $(G)/vmlinuz $(G)/vmlinux $(G)/vmlinux-short $(G)/initrd
 
 guest: $(GUEST)
 $(GUEST) &: tools/guest-image tools/margay_initrd.py $(wildcard tests/system/guest/*) | $(B)/.config

@@ -9,7 +9,7 @@ $(B)/margay.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image c
 
 # Bochs takes minutes to decompress a kernel: it gets the uncompressed one.
 $(B)/margay-bochs.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
-	$(Q)$(IMAGE) --module kernel=$(G)/vmlinux -o $@
+	$(Q)$(IMAGE) --module kernel=$(G)/vmlinux-short -o $@
 
 iso: $(B)/margay.iso
 

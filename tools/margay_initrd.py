@@ -134,9 +134,19 @@ def pack(root):
     return archive.stdout
 
 
+def compress(archive):
+    """By lz4, in the format that kernels take. Behind it an initrd can only have another such."""
+    if shutil.which("lz4") is None:
+        raise InitrdError("lz4 is missing: tools/setup test")
+    packed = subprocess.run(["lz4", "-lqc9"], input=archive, stdout=subprocess.PIPE, check=False)
+    if packed.returncode != 0:
+        raise InitrdError("lz4 failed")
+    return packed.stdout
+
+
 def append(initrd, root, target):
     """A second archive behind the first: Linux unpacks one after the other."""
-    archive = pack(root)
+    archive = compress(pack(root))
     with open(target + ".new", "wb") as out, open(initrd, "rb") as first:
         shutil.copyfileobj(first, out)
         out.write(archive)

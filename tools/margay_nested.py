@@ -17,7 +17,7 @@ from margay_machines import MachineError
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GUEST = os.path.join(os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build")), "guest")
 INITRD = os.path.join(GUEST, "initrd-nested")
-KERNEL = {"nested-svm": os.path.join(GUEST, "vmlinuz"), "nested-vtx": os.path.join(GUEST, "vmlinuz-nested")}
+KERNEL = {"nested-svm": os.path.join(GUEST, "vmlinux"), "nested-vtx": os.path.join(GUEST, "vmlinuz-nested")}
 HOST_MEMORY = 512  # MiB beside the node's: kernel, initrd, QEMU
 # Mitigations cost instructions that nobody here measures. The emulators' TSC is one for all CPUs; a watchdog that a busy
 # machine has delayed would say otherwise.

@@ -21,6 +21,7 @@ BUILD = os.path.join(TOP, "build", "bench")
 GUEST = os.path.join(TOP, "build", "guest")
 IMAGE = os.path.join(TOP, "build", "margay.elf")
 sys.path[:0] = [os.path.join(TOP, "tests", "system"), os.path.join(TOP, "tools")]
+import margay_initrd  # noqa: E402
 import margay_machines  # noqa: E402  (path set above)
 import margay_run  # noqa: E402
 import node  # noqa: E402
@@ -85,12 +86,14 @@ def archive(root, target):
         out.write(run(cpio, cwd=root, input="\0".join(names).encode()))
 
 
-def join(target, *parts):
+def join(target, initrd, *archives):
+    """Behind an initrd, which may end in a compressed archive, only others such will do."""
     with open(target, "wb") as out:
-        for part in parts:
-            with open(part, "rb") as f:
-                shutil.copyfileobj(f, out)
-            out.write(b"\0" * (-out.tell() % 512))
+        with open(initrd, "rb") as f:
+            shutil.copyfileobj(f, out)
+        for path in archives:
+            with open(path, "rb") as f:
+                out.write(margay_initrd.compress(f.read()))
 
 
 def copy_into(root, path, source=None):

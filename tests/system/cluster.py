@@ -68,7 +68,7 @@ def start(system, rank, wire, archive):
                          "--cmdline", "console=ttyS0 panic=-1 " + words(rank, "yes"))
     else:
         vm = node.vm_text("qemu", words(rank, "yes"), pci="00:06.0", dma="window")
-        iso = node.margay_iso(name, {"vm0.conf": vm}, {"kernel": node.guest_file("vmlinuz"), "initrd": archive})
+        iso = node.margay_iso(name, {"vm0.conf": vm}, {"kernel": node.guest_file(node.KERNEL), "initrd": archive})
     server = "on" if rank == 1 else "off"
     extra = card(rank, "stream,id=net%d,server=%s,addr.type=unix,addr.path=%s" % (rank, server, wire), 6)
     return node.start(name, "qemu", iso, native=system == "native", extra=extra, timeout=TIMEOUT)
@@ -94,7 +94,7 @@ def two_guests():
     vms = {"vm%d.conf" % (rank - 1): node.vm_text("qemu", words(rank, "no"), pci="00:%02x.0" % (4 + 2 * rank), dma="window",
                                            cpus="%d-%d" % (rank, rank), on_end="poweroff_node" if rank == 1 else "stop")
            for rank in RANKS}
-    iso = node.margay_iso("cluster-guests", vms, {"kernel": node.guest_file("vmlinuz"), "initrd": archive})
+    iso = node.margay_iso("cluster-guests", vms, {"kernel": node.guest_file(node.KERNEL), "initrd": archive})
     # An igb's virtual functions take numbers beside those of another at 7.
     extra = [word for rank in RANKS for word in card(rank, "hubport,id=net%d,hubid=0" % rank, 4 + 2 * rank)]
     with node.start("cluster-guests", "qemu", iso, cpus=3, memory="2G", extra=extra, timeout=TIMEOUT) as running:
@@ -107,7 +107,7 @@ def two_on_a_segment():
     """The same of two VMs with no card at all, on a virtual network."""
     archive = initrd()
     vms = {"vm%d.conf" % (rank - 1): node.vm_text("qemu", words(rank, "no", "virtio_net"), net="cluster") for rank in RANKS}
-    iso = node.margay_iso("cluster-segment", vms, {"kernel": node.guest_file("vmlinuz"), "initrd": archive})
+    iso = node.margay_iso("cluster-segment", vms, {"kernel": node.guest_file(node.KERNEL), "initrd": archive})
     with node.start("cluster-segment", "qemu", iso, cpus=2, memory="2G", timeout=TIMEOUT) as running:
         monitor_console.whole_lines(running)
         done = node.finish(running, "[vm0] ")

@@ -69,7 +69,7 @@ def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules
     keys = {"name": "service", "cpus": "0-0", "memory": "512M", "control": "yes", "control_may": rights, **keys}
     text = node.vm_text(machine, "margay.test=commander", **keys)
     vms = {"service.conf": text, **dict(others)}
-    iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": initrd(name, script, files),
+    iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL), "initrd": initrd(name, script, files),
                                       **(modules or {})})
     return node.start(name, machine, iso, cpus=node_cpus, memory=node_memory, timeout=times * TIMEOUT[machine], extra=list(extra))
 

@@ -15,7 +15,7 @@ SILENT = r"vm0: pci: 00:06\.0 stays silent: with dma = window its guest must loa
 NUMA = [numa.Node("0", "3G"), numa.Node("1", "1G")]
 
 
-def boot(name, devices, words, nodes=None, kernel="vmlinuz", modules=(), **keys):
+def boot(name, devices, words, nodes=None, kernel=node.KERNEL, modules=(), **keys):
     """Boots Debian's kernel with what QEMU has at 00:06.0. modules: further boot modules."""
     lines = {"memory": "512M", "cpus": "2", "initrd": "initrd", "pci": "00:06.0", "dma": "window"}
     lines.update(keys)

@@ -39,7 +39,7 @@ def run(name, arguments, keys, cmdline, machine="qemu", elf=None):
     lines.update(keys)
     iso = node.margay_iso(
         name, {"vm0.conf": node.vm_text(machine, cmdline, **lines)},
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers")}, elf=elf,
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")}, elf=elf,
     )
     with node.start(name, machine, iso, memory="1G", cpus=int(lines.get("cpus", 1)), extra=arguments) as running:
         return node.finish(running)

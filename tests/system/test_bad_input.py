@@ -46,7 +46,7 @@ def bad_run(request):
     vms["good.conf"] = node.vm_text(machine, GOOD_END, name="good")
     iso = node.margay_iso(
         "bad-" + machine, vms,
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd"), "short": short},
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd"), "short": short},
         check=False,
     )
     with node.start("bad", machine, iso) as running:

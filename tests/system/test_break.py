@@ -15,7 +15,7 @@ from monitor_console import Console
 def test_sysrq():
     """Key h behind a BREAK has the kernel print its help, once; in front of it the key is a letter."""
     iso = node.margay_iso("break-qemu", {"vm0.conf": node.vm_text("qemu", "", on_end=None)},
-                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}, check=False)
+                          {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")}, check=False)
     with node.start("break", "qemu", iso) as running:
         running.expect("^guest# ", prompt=True)
         running.send("echo 1 >/proc/sys/kernel/sysrq; echo h$((6*7))h\r")

@@ -312,7 +312,7 @@ def test_tiny_boots(machine):
     elf = configs.build(kconf, directory)
     iso = node.margay_iso(
         "tiny-" + machine, {"vm0.conf": node.vm_text(machine, "margay.test=end margay.end=poweroff")},
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")}, elf=elf,
+        {"kernel": node.guest_file("vmlinuz" if machine == "qemu" else node.KERNEL), "initrd": node.guest_file("initrd")}, elf=elf,
     )
     with node.start("tiny", machine, iso) as running:
         run = node.finish(running)

@@ -22,7 +22,7 @@ def boot(name, machine, initrd="initrd-drivers", **keys):
     vm.update(keys)
     iso = node.margay_iso(
         "%s-%s" % (name, machine), {"vm0.conf": node.vm_text(machine, "margay.test=devices", **vm)},
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file(initrd)}, cmdline="loglevel=debug")
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file(initrd)}, cmdline="loglevel=debug")
     with node.start(name, machine, iso) as running:
         return node.finish(running)
 

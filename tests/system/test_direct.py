@@ -154,7 +154,7 @@ def test_linux_beside_an_emulated_one():
     text = node.vm_text("qemu", "margay.test=smp", cpus="2-3", name="vm0", interrupts="direct", on_end="stop", memory="256M")
     other = node.vm_text("qemu", "margay.test=smp", cpus="0-1", name="vm1", memory="256M", after=None, interrupts="emulated")
     iso = node.margay_iso("direct-mixed", {"vm0.conf": text, "vm1.conf": other},
-                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+                          {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")})
     with node.start("direct-mixed", "qemu", iso, cpus=4) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
@@ -175,7 +175,7 @@ def test_linux(cpus, tmp_path):
     iso = node.margay_iso(
         "direct-linux-%d" % cpus,
         {"vm0.conf": node.vm_text("qemu", "margay.test=smp", cpus=cpus)},
-        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")})
     with node.start("direct-linux-%d" % cpus, "qemu", iso, cpus=cpus, interrupts="direct", exits=True, extra=extra) as running:
         running.expect(r"^margay-test: cpus: ")
         with open(running.exits, encoding="utf-8", errors="replace") as log:

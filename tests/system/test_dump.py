@@ -93,7 +93,7 @@ def start(machine, disk):
     initrd = tenant("misc/pvpanic/pvpanic.ko", "misc/pvpanic/pvpanic-mmio.ko")
     files = {"vmlinuz": node.guest_file("vmlinuz"), "initrd": initrd, "linux.conf": LINUX}
     iso = node.margay_iso("dump", {"service.conf": text, "flag.conf": flag}, {
-        "kernel": node.guest_file("vmlinuz"), "initrd": commander.initrd("dump", SCRIPT, files, ["nvme"]),
+        "kernel": node.guest_file(node.KERNEL), "initrd": commander.initrd("dump", SCRIPT, files, ["nvme"]),
         "behave": tiny.elf("behave"),
     })
     nvme = ["-drive", "if=none,id=out,format=raw,file=" + disk, "-device", "nvme,drive=out,serial=out,addr=6"]

@@ -24,8 +24,8 @@ SWALLOW = ["set confirm off", "set language c", "break cpu_interrupt if $esi == 
 @pytest.mark.parametrize("native", [False, True])
 def test_emulator_dies(native):
     """A machine that is killed, or ended before its time, is told from a node that fails."""
-    iso = node.margay_iso("killed-%s" % native, {"vm0.conf": node.vm_text("qemu", "margay.test=end margay.end=poweroff")},
-                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+    iso = node.margay_iso("killed-%s" % native, {"vm0.conf": node.vm_text("qemu", "")},
+                          {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")})
     for number, kind in (signal.SIGKILL, margay_run.EmulatorDied), (signal.SIGTERM, None):
         with node.start("killed-%s" % native, "qemu", iso, native=native) as running:
             running.expect("Margay", prompt=True)

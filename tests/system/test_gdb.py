@@ -100,7 +100,7 @@ def start(name, machine, cpus, line, interrupts):
     vm_file = node.vm_text(machine, "quiet", name="vm0", cpus=cpus, interrupts=interrupts)
     iso = node.margay_iso(
         "%s-%s" % (name, machine), {"vm0.conf": vm_file},
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")},
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")},
         cmdline="gdb=com2,vm0", elf=elf)
     return node.start(name, machine, iso, cpus=cpus, extra=line.arguments)
 

@@ -38,7 +38,7 @@ def check(name, machine, word, extra=(), **options):
 def boots(name, machine, proposal, vcpus, nodes, mebibytes, **options):
     """The proposal as it stands, with the modules that it names."""
     iso = node.margay_iso("proposal-%s-%s" % (name, machine), {"node.conf": proposal},
-                          {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")})
+                          {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")})
     with node.start("proposal-" + name, machine, iso, **options) as running:
         run = node.finish(running)
     assert run.outcome.status == margay_run.OK, run.outcome.text

@@ -109,7 +109,7 @@ def test_idle_linux(interrupts, driver):
     that soon sees when it does so in vain."""
     counted = instructions.Counted("idle-linux-" + interrupts)
     iso = node.margay_iso("idle-linux-" + interrupts, {"vm0.conf": node.vm_text("qemu", "quiet", interrupts=interrupts)},
-                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+                          {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")})
     with node.start("idle-linux-" + interrupts, "qemu", iso, cpus=1, extra=counted.arguments) as running:
         running.expect("guest# ", prompt=True)
         running.send("cat /sys/devices/system/cpu/cpuidle/current_driver\n")

@@ -41,9 +41,8 @@ LANES = 2
 def start(name, machine, directory, vms, **options):
     """vms: {name: (lines of its file behind kernel and initrd, words behind the image's)}; they follow each other in two lanes, so
     that none waits for its disk longer than it would alone."""
-    files = {file: os.path.join(directory, file) for file in ("kernel", "initrd", "root.squashfs")}
-    if machine == "bochs":
-        files["kernel"] = node.guest_file(node.KERNEL[machine])
+    files = {file: os.path.join(directory, file) for file in ("initrd", "root.squashfs")}
+    files["kernel"] = node.guest_file(node.KERNEL)
     names, texts = list(vms), {}
     for number, (vm, (lines, words)) in enumerate(vms.items()):
         after = {"after": names[number - LANES]} if number >= LANES else {}

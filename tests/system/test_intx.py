@@ -177,7 +177,7 @@ def test_refused():
     lines = {"memory": "96M", "memory_map": "identity", "on_end": "stop", "cpus": "1"}
     vms = {name + ".conf": node.vm_text("qemu", "", **dict(lines, name=name, pci=address))
            for name, address in (("first", "00:06.0"), ("second", "00:0a.0"))}
-    iso = node.margay_iso("intx-refused", vms, {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+    iso = node.margay_iso("intx-refused", vms, {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")})
     extra = CARD + ["-netdev", "user,id=net0", "-netdev", "user,id=net1", "-device", "e1000,netdev=net1,addr=a"]
     with node.start("intx-refused", "qemu", iso, memory="512M", cpus=2, extra=extra) as running:
         running.expect(r"second: second\.conf:\d+: pci: 00:0a\.0 is of no use without its line interrupt: it is another VM's or "
@@ -199,7 +199,7 @@ def test_node_of_root():
             "intx-node", {"vm0.conf": node.vm_text("qemu", "margay.test=pci margay.drivers=nvme margay.disk=nvme0n1",
                                                    memory="640M", memory_map="identity", cpus="2",
                                                    pci="class:0108, 1b36:0005", pci_node="91:00.0 1")},
-            {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")}, cmdline="loglevel=debug",
+            {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")}, cmdline="loglevel=debug",
         )
         extra = machine.arguments + roots
         with node.start("intx-node", "qemu", iso, memory=machine.memory, cpus=machine.cpus, extra=extra) as running:

@@ -31,7 +31,7 @@ def test_restarts(unit):
     file = passthrough.make_disk(name)
     text = node.vm_text("qemu", "margay.test=pci margay.end=reboot margay.drivers=%s margay.disk=%s" % (drivers, disk),
                         memory=passthrough.MEMORY, cpus="2", pci="00:06.0", dma="iommu", on_end=None, on_reboot="restart")
-    iso = node.margay_iso(name, {"vm0.conf": text}, {"kernel": node.guest_file("vmlinuz"),
+    iso = node.margay_iso(name, {"vm0.conf": text}, {"kernel": node.guest_file(node.KERNEL),
                                                      "initrd": node.guest_file("initrd-drivers")})
     extra = extra + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments
     with node.start(name, "qemu", iso, memory="1G", cpus=2, extra=extra) as running:

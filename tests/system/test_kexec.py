@@ -43,7 +43,7 @@ def fixture_initrds(tmp_path_factory):
 def run(name, machine, initrds, words):
     # /dev/console is the root archive's that the kernel has built in.
     text = node.vm_text(machine, "quiet rdinit=/kexec/run " + words, cpus="2", memory="512M")
-    iso = node.margay_iso(name, {"vm0.conf": text}, {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": initrds})
+    iso = node.margay_iso(name, {"vm0.conf": text}, {"kernel": node.guest_file(node.KERNEL), "initrd": initrds})
     with node.start(name, machine, iso, cpus=2) as running:
         done = node.Run(running, running.wait())
     assert done.outcome.status == margay_run.OK, done.outcome.text

@@ -36,7 +36,7 @@ def test_64_functions():
 def test_65_functions():
     vm = node.vm_text("qemu", "", pci="00:06.0, " + CLASS, memory_map="identity", memory=passthrough.MEMORY)
     iso = node.margay_iso("pass-too-many", {"vm0.conf": vm},
-                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+                          {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")})
     more = ["-device", "virtio-rng-pci,disable-legacy=on,addr=0x1d"]
     with node.start("pass-too-many", "qemu", iso, extra=arguments(passthrough.make_disk("pass-too-many")) + more) as running:
         running.expect(r"^vm0: vm0\.conf:\d+: pci: expected at most 64 functions\r?$")

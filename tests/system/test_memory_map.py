@@ -19,6 +19,7 @@ import pytest
 import tiny
 
 GOOD_END = "margay.test=end margay.end=poweroff"
+# What runs above 4 GiB only: a vmlinux loads where it was linked.
 OTHER = "vmlinuz-backports"
 needs_other = pytest.mark.skipif(not os.path.exists(node.guest_file(OTHER)), reason="backports have no kernel")
 
@@ -30,7 +31,7 @@ NODES = [numa.Node("0-1", "2G"), numa.Node("2-3", "1G")]
 def run(name, vms):
     """vms: {name: keys}"""
     files = {vm + ".conf": node.vm_text("qemu", GOOD_END, name=vm, **keys) for vm, keys in vms.items()}
-    modules = {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}
+    modules = {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")}
     if any(keys.get("kernel") == "other" for keys in vms.values()):
         modules["other"] = node.guest_file(OTHER)
     iso = node.margay_iso(name, files, modules, check=False)

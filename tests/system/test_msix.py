@@ -39,7 +39,7 @@ def test_garbage(tmp_path, interrupts):
         name, {"vm0.conf": node.vm_text("qemu", "margay.test=msix margay.table=%#x margay.entries=%s" % (
             TABLE, ",".join(BAD + [GOOD])), memory=passthrough.MEMORY, memory_map="identity", pci="00:06.0", cpus="1",
             interrupts=interrupts)},
-        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")},
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")},
     )
     with node.start(name, "qemu", iso, memory="1G", cpus=2, extra=extra) as running:
         bar = int(running.expect(r"margay-test: bar: (0x[0-9a-f]+)\s")[1], 16)

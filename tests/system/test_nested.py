@@ -38,7 +38,7 @@ def test_card(machine):
     iso = node.margay_iso(
         "nested-card-" + machine,
         {"vm0.conf": node.vm_text(machine, "margay.test=pci margay.drivers=igb margay.net=eth0 margay.guest=yes", **keys)},
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers")})
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")})
     extra = ["-drive", "if=none,id=data,format=raw,file=" + disk, "-netdev", NETWORK, "-device", "igb,netdev=net0,addr=6"]
     with node.start("nested-card", machine, iso, memory="1G", cpus=2, extra=extra) as running:
         done = node.finish(running)

@@ -46,7 +46,7 @@ def test_linux(machine):
     """It knows of no cause: it says so and goes on; told to, it panics."""
     iso = node.margay_iso(
         "nmi-linux-" + machine, {"vm0.conf": node.vm_text(machine, "", on_end=None, on_crash="stop")},
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")}, check=False)
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")}, check=False)
     with node.start("nmi-linux", machine, iso) as running:
         running.expect("^guest# ", prompt=True)
         console = Console(running)

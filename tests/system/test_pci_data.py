@@ -111,7 +111,8 @@ class Guest:
     def __init__(self, case):
         # The full tier is both kernel lines, or it fails.
         nodes, kernel, unit, dma = case
-        assert os.path.exists(node.guest_file(kernel)), kernel + " is missing: apt knows no kernel of backports"
+        file = node.guest_file(kernel.replace("vmlinuz", node.KERNEL))
+        assert os.path.exists(file), file + " is missing: apt knows no kernel of backports"
         self.nodes, self.kernel, self.files, self.case = nodes, kernel, Files(), case
         words = "margay.test=pci-data %s margay.guest=%s margay.net=%s margay.megabytes=%d:%d margay.bar=%s:2:%s" % (
             DRIVERS, "yes" if dma == "window" else "no", ",".join(address for _, address in CARDS.values()),
@@ -120,7 +121,7 @@ class Guest:
                             cpus="0,1", pci="class:0108, 00:05.0, 8086:10d3, 00:08.0, 1af4:1110", dma=dma)
         name = "pci-data-" + case_id(case)
         iso = node.margay_iso(name, {"vm0.conf": text},
-                              {"kernel": node.guest_file(kernel), "initrd": node.guest_file("initrd-drivers")})
+                              {"kernel": file, "initrd": node.guest_file("initrd-drivers")})
         self.done = run(name, iso, self.files, nodes, UNITS[unit][0])
         assert self.done.outcome.status == margay_run.OK, self.done.outcome.text
 

@@ -25,7 +25,7 @@ def test_refused():
     }
     files = {vm + ".conf": node.vm_text("qemu", "", **dict({"name": vm, "memory_map": "identity", "memory": "64M"}, **keys))
              for vm, keys in vms.items()}
-    iso = node.margay_iso("pass-refused", files, {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")},
+    iso = node.margay_iso("pass-refused", files, {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")},
                           check=False)
     image = passthrough.make_disk("pass-refused")
     extra = ["-drive", "if=none,id=data,format=raw,file=" + image, *passthrough.DEVICES["nvme"][0], "-device", "sdhci-pci,addr=9"]

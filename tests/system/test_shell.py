@@ -25,7 +25,7 @@ def run_iso(name, machine):
     """What `make run` boots: configs/vm0.conf."""
     return node.image(
         "%s-%s" % (name, machine), "--vm", os.path.join(node.TOP, "configs", "vm0.conf"),
-        "--module", "kernel=" + node.guest_file(node.KERNEL[machine]),
+        "--module", "kernel=" + node.guest_file(node.KERNEL),
         "--module", "initrd=" + node.guest_file("initrd"),
     )
 

@@ -114,7 +114,7 @@ def starts(text, directory):
 
 def run(name, machine, vms, **options):
     iso = node.margay_iso("%s-%s" % (name, machine), vms, {
-        "kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")})
+        "kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")})
     with node.start(name, machine, iso, **options) as running:
         return node.Run(running, running.wait())
 

@@ -46,7 +46,7 @@ def check_budget(run, machine, node_cpus, vcpus):
     own = re.search(r"^margay: own memory: image (\d+) KiB, page tables (\d+) KiB, (\d+) CPUs (\d+) KiB, other (\d+) KiB; "
                     r"held in all (\d+) KiB; boot modules (\d+) KiB apart$", run.text, re.MULTILINE)
     image, tables, cpus, per_cpu_kib, other, held, modules = (int(n) for n in own.groups())
-    files = sum(os.path.getsize(node.guest_file(name)) for name in (node.KERNEL[machine], "initrd"))
+    files = sum(os.path.getsize(node.guest_file(name)) for name in (node.KERNEL, "initrd"))
     assert image == image_kib() and files <= modules << 10 < files + (2 << 20)
     assert cpus == node_cpus and image + tables + per_cpu_kib + other < held
     if node_cpus == 4:

@@ -25,7 +25,7 @@ def press(console):
 @pytest.mark.parametrize("machine, interrupts", [("qemu", "emulated"), ("qemu", "direct"), tiers.full("bochs", "emulated")])
 def test_wakes(machine, interrupts):
     """Three times. Its console goes on, to tell when the kernel sleeps: a press before that would keep it awake."""
-    files = {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": commander.tenant("acpi/button.ko", "input/evdev.ko")}
+    files = {"kernel": node.guest_file(node.KERNEL), "initrd": commander.tenant("acpi/button.ko", "input/evdev.ko")}
     vm = node.vm_text(machine, "no_console_suspend ignore_loglevel", interrupts=interrupts, on_end=None)
     iso = node.margay_iso("suspend-%s-%s" % (machine, interrupts), {"vm0.conf": vm}, files)
     with node.start("suspend-" + interrupts, machine, iso) as running:

@@ -87,7 +87,7 @@ def barks(run):
 @pytest.mark.parametrize("clock", ["follow", tiers.full("freeze")])
 def test_pause(clock):
     """Paused for longer than any watchdog waits, twice: time goes on or stands still, never back, and nobody barks."""
-    run = run_clocks("pause-" + clock, "qemu", ["pause %d 2" % (PAUSE_S * 1000)], vm={"clock": clock}, kernel="vmlinux",
+    run = run_clocks("pause-" + clock, "qemu", ["pause %d 2" % (PAUSE_S * 1000)], vm={"clock": clock},
                      extra=ICOUNT)
     rows = samples(run)
     assert len(rows) == 3
@@ -105,7 +105,7 @@ def test_pause(clock):
 
 def test_pause_control():
     """A guest without the paravirtual clock is not told of its pause, and complains: so its watchdogs do watch."""
-    run = run_clocks("pause-untold", "qemu", ["pause %d 1" % (PAUSE_S * 1000)], vm={"pvclock": "no"}, kernel="vmlinux",
+    run = run_clocks("pause-untold", "qemu", ["pause %d 1" % (PAUSE_S * 1000)], vm={"pvclock": "no"},
                      extra=ICOUNT)
     # It has not asked for the clock's MSRs either, and took its TSC's rate from what was added to its command line.
     assert not [line for line in run.dmesg if "kvm-clock" in line]
@@ -370,8 +370,8 @@ def test_cost_and_lateness(record_property):
 
 DRIFT = [
     # machine, clock source, seconds between samples, samples, kernel, options
-    pytest.param("qemu", "kvm-clock", 36, 100, {"kernel": "vmlinux", "extra": ICOUNT}, marks=pytest.mark.slow),
-    tiers.full("qemu", "tsc", 36, 100, {"kernel": "vmlinux", "extra": ICOUNT}),
+    pytest.param("qemu", "kvm-clock", 36, 100, {"extra": ICOUNT}, marks=pytest.mark.slow),
+    tiers.full("qemu", "tsc", 36, 100, {"extra": ICOUNT}),
     pytest.param("bochs", "tsc", 36, 100, {}, marks=pytest.mark.full),
     pytest.param("bochs", "kvm-clock", 36, 100, {}, marks=pytest.mark.full),
 ]
@@ -450,7 +450,7 @@ def test_drift_in_real_time_control():
 def test_lost_ticks_control():
     """The control of the drift and pause tests: a clock that counts ticks falls behind where ticks are lost."""
     run = run_clocks("drift-ticks", "qemu", ["use jiffies", "pause 500 20"], "clocksource=jiffies highres=off nohz=off",
-                     kernel="vmlinux", extra=ICOUNT)
+                     extra=ICOUNT)
     assert run.facts["use"] == "jiffies"
     ppm = drift_ppm(samples(run), MONOTONIC)[0]
     assert ppm < -100000
@@ -461,7 +461,7 @@ WRONG_KHZ = 333333
 
 
 @pytest.mark.parametrize("machine, source, options", [
-    pytest.param("qemu", "kvm-clock", {"kernel": "vmlinux", "extra": ICOUNT}),
+    pytest.param("qemu", "kvm-clock", {"extra": ICOUNT}),
     pytest.param("bochs", "tsc", {"extra": [bochs_cpu(WRONG_KHZ)]}, marks=pytest.mark.full),
 ])
 def test_drift_control(machine, source, options):

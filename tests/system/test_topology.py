@@ -307,7 +307,7 @@ def boot_on_bochs(name, native=False):
         iso = native_image(name, numa.BOCHS_NODES)
     else:
         iso = node.margay_iso(name, {"vm0.conf": node.vm_text("bochs", COMMAND, cpus="all", memory="all")},
-                              {"kernel": node.guest_file("vmlinux"), "initrd": INITRD}, acpi=numa.BOCHS_NODES)
+                              {"kernel": node.guest_file(node.KERNEL), "initrd": INITRD}, acpi=numa.BOCHS_NODES)
     # Linux itself reads MSRs that Bochs has not, at a point where it cannot bear a fault; bare it unpacks for minutes.
     extra = ["cpu: ignore_bad_msrs=1"] if native else []
     with node.start(name, "bochs", iso, cpus=2, native=native, timeout=2400, extra=extra) as running:

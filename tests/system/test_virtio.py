@@ -55,7 +55,7 @@ def image(name, machine, vms, cmdline=""):
     path, _ = module()
     return node.margay_iso(
         "%s-%s" % (name, machine), vms,
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers"), "root": path}, cmdline)
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers"), "root": path}, cmdline)
 
 
 def check_disk(facts, disk="vda"):
@@ -160,7 +160,7 @@ def test_bad_files():
     os.makedirs(os.path.dirname(hollow), exist_ok=True)
     with open(hollow, "wb"):
         pass
-    kernel = node.guest_file(node.KERNEL["qemu"])
+    kernel = node.guest_file(node.KERNEL)
     iso = node.margay_iso("virtio-bad-qemu", vms, {"kernel": kernel, "initrd": node.guest_file("initrd-drivers"), "root": path,
                                                    "hollow": hollow}, check=False)
     with node.start("virtio-bad", "qemu", iso) as running:

@@ -55,7 +55,7 @@ def test_two(direct):
         "c.conf": vm_text(3, "lan1 mac=" + MAC, name="c"),
         "d.conf": vm_text(4, "lan9", name="d", after="a", memory="64G"),
     }
-    modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
+    modules = {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")}
     name = "virtio-net-" + direct
     iso = node.margay_iso(name + "-qemu", vms, modules, check=False)
     with node.start(name, "qemu", iso, cpus=3) as running:
@@ -101,7 +101,7 @@ def test_two_on_bochs():
     kib = 256
     vms = {"a.conf": vm_text(1, "lan0", "lan1 mac=" + MAC, "lan2", machine="bochs", kib=kib, name="a", interrupts="direct"),
            "b.conf": vm_text(2, "lan0", "lan1", "lan2 offload=no", machine="bochs", kib=kib, name="b", interrupts="emulated")}
-    modules = {"kernel": node.guest_file(node.KERNEL["bochs"]), "initrd": node.guest_file("initrd-drivers")}
+    modules = {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")}
     iso = node.margay_iso("virtio-net-bochs", vms, modules)
     with node.start("virtio-net", "bochs", iso, cpus=2) as running:
         monitor_console.whole_lines(running)
@@ -155,7 +155,7 @@ def test_isolated_and_mirror():
     for name, n in LAN.items():
         text = node.vm_text("qemu", "margay.test=lan margay.lan=%d" % n, name=name, memory="256M")
         vms[name + ".conf"] = text + "net = lan0 mac=02:00:00:00:00:%02x %s\nnet = lan1\n" % (n, words[name])
-    modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
+    modules = {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")}
     iso = node.margay_iso("virtio-net-lan-qemu", vms, modules)
     with node.start("virtio-net-lan", "qemu", iso, cpus=4, memory="1536M") as running:
         monitor_console.whole_lines(running)
@@ -203,7 +203,7 @@ def test_what_the_event_index_saves(record_property):
     for word, what in ("y", "with"), ("n", "without"):
         vms = {"a.conf": vm_text(1, "lan0", "lan1 mac=" + MAC, "lan2", name="a"),
                "b.conf": vm_text(2, "lan0", "lan1", "lan2", name="b")}
-        modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
+        modules = {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")}
         name = "virtio-net-index-" + word
         elf = node.variant(name, "VIRTIO_EVENT_INDEX=n") if word == "n" else None
         iso = node.margay_iso(name + "-qemu", vms, modules, elf=elf)

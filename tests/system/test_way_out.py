@@ -73,7 +73,7 @@ def test_bridge(tmp_path, dma):
             "fetch.conf": vm("fetch", "margay.test=way-out margay.role=guest"),
         }
         name = "way-out-" + dma
-        modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
+        modules = {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")}
         iso = node.margay_iso(name, vms, modules)
         network = ["-netdev", "user,id=net0,tftp=%s" % tmp_path, "-device", "e1000e,netdev=net0,addr=6,mac=" + CARD]
         with node.start(name, "qemu", iso, cpus=3, memory="2G", extra=[*unit, *network], timeout=TIMEOUT) as running:

@@ -25,7 +25,7 @@ SLOW = pytest.mark.slow
 def changed(name, *changes):
     """The path of Debian's uncompressed kernel with these bytes in place of others."""
     path = os.path.join(node.BUILD, "iso", name)
-    with open(node.guest_file("vmlinux"), "rb") as f:
+    with open(node.guest_file(node.KERNEL), "rb") as f:
         image = f.read()
     for old, new in changes:
         assert len(old) == len(new) and old in image
