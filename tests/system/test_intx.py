@@ -175,7 +175,7 @@ def test_storm():
 def test_refused():
     """A line is one VM's; a function with no other interrupt is of no use to the second."""
     lines = {"memory": "96M", "memory_map": "identity", "on_end": "stop", "cpus": "1"}
-    vms = {name + ".conf": node.vm_text("qemu", "", **dict(lines, name=name, pci=address))
+    vms = {name + ".conf": node.vm_text("qemu", "loglevel=7", **dict(lines, name=name, pci=address))
            for name, address in (("first", "00:06.0"), ("second", "00:0a.0"))}
     iso = node.margay_iso("intx-refused", vms, {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")})
     extra = CARD + ["-netdev", "user,id=net0", "-netdev", "user,id=net1", "-device", "e1000,netdev=net1,addr=a"]

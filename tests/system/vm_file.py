@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """VM files: those of Debian's kernel, and what the keys of one say."""
 
+import os
+
 GUEST_MEMORY = {"qemu": "256M", "bochs": "256M", "nested-svm": "256M", "nested-vtx": "256M"}
 # Keys by which interrupts = auto is emulated; vmm/config/config_direct.c has all reasons.
 EMULATED_BY = {"topology": "flat", "clock": "freeze", "allow_smt_sharing": "yes", "counters": "yes"}
 EMULATED_BY_WORD = {"nox2apic", "nopv"}  # of cmdline; config_linux.c
+QUIET = "console=ttyS0 panic=-1 loglevel=%s " % os.environ.get("MARGAY_GUEST_LOGLEVEL", "5")
 
 
 def vm_text(machine, cmdline, **keys):
-    """A VM file of Debian's kernel; keys replace or add lines, None leaves one out."""
+    """A VM file of Debian's kernel; keys replace or add lines, None leaves one out. The kernel says what is worth a warning (its
+    whole log is in dmesg): each character costs two exits, all of its usual log a sixth of an emulator's time to userspace."""
     lines = {
-        "kernel": "kernel", "initrd": "initrd", "cmdline": "console=ttyS0 panic=-1 " + cmdline,
+        "kernel": "kernel", "initrd": "initrd", "cmdline": QUIET + cmdline,
         "memory": GUEST_MEMORY[machine], "on_end": "poweroff_node",
     }
     lines.update(keys)
