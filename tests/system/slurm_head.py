@@ -18,12 +18,14 @@ import slurm_machines
 import slurm_typed
 from slurm_machines import HERE, HEAD_ADDRESS, WORLD, own, run, write
 
+# cred_expire: a job that is requeued waits as long. Not less than `margay-slurm check` asks for: the order that ends the lost run
+# would come to the next run's VM.
 SLURM_CONF = """\
 ClusterName=test
 SlurmctldHost=head(%s)
 SlurmUser=slurm
 AuthType=auth/munge
-AuthInfo=cred_expire=5
+AuthInfo=cred_expire=20
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres

@@ -46,6 +46,12 @@ def test_nothing_is_wrong(site):
     assert site() == []
 
 
+@pytest.mark.parametrize("info", ("cred_expire=20", "cred_expire=120", "socket=/run/munge/other", "cred_expire=4"))
+def test_requeued_jobs_wait_long_enough(site, info):
+    """Slurm takes less than 5 s for nothing said."""
+    assert site(own=OWN + "AuthInfo=%s\n" % info) == []
+
+
 @pytest.mark.parametrize("own, words", (
     (OWN.replace("Include margay.conf\n", ""), "does not include margay.conf"),
     (OWN + "SuspendTime=-1\n", "ends resuming, too"), (OWN + "SuspendTime=-1\n", "SuspendTime stands in slurm.conf more than once"),
@@ -53,6 +59,8 @@ def test_nothing_is_wrong(site):
     (OWN + "ResumeTimeout=60\n", "nodes count as lost while they still get their image"),
     (OWN + "PrologSlurmctld=\n", "jobs start up to 30 s after"), (OWN + "SlurmdTimeout=0\n", "its job runs for ever"),
     (OWN + "SlurmdTimeout=10\n", "a VM that is paused for longer loses its job"), (OWN + "JobRequeue=0\n", "costs its job"),
+    (OWN + "AuthInfo=cred_expire=5\n", "its node is never free again"),
+    (OWN + "AuthInfo=socket=/run/m,cred_expire=19\n", "20 and more is good"),
     (OWN + "AuthType=auth/jwt\n", "a key of munge"), (OWN.replace("SlurmUser=", "SlurmUser=no-such-"), "there is no such user"),
     (OWN + "PartitionName=all Nodes=ALL Default=YES\n", "two jobs would share a VM"),
     (OWN + "PartitionName=x Nodes=localhost OverSubscribe=EXCLUSIVE\n", "its jobs' images are not judged"),

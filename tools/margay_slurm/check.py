@@ -4,6 +4,7 @@ happens, not only what is set. rules at the end has them in the order in which t
 
 import os
 import pwd
+import re
 import socket
 import stat
 
@@ -13,6 +14,10 @@ from .slurm_conf import SlurmConf
 
 # Below this a pause of a VM, or of its node, costs its job.
 SLURMD_TIMEOUT = 60
+# A requeued job waits for this, 120 s if nothing is said. slurmctld tries for 12 s to give a lost node the order that ends its job,
+# and that has the job's number only: the next run of the job, if it is on that node by then, is the one that is noted as over.
+# Its node is never free again then: idle for sinfo, and taken for the scheduler.
+CRED_EXPIRE, SLURM_LEAST = 20, 5
 
 
 class Site:
@@ -68,6 +73,13 @@ def losing(site):
         yield "SlurmdTimeout is %d s: a VM that is paused for longer loses its job; %d and more is good" % (timeout, SLURMD_TIMEOUT)
     if site.conf.get("JobRequeue", "1") == "0":
         yield "JobRequeue is 0: a node that does not start costs its job"
+
+
+def requeued(site):
+    found = re.search(r"cred_expire=(\d+)", site.conf.get("AuthInfo"))
+    if found and SLURM_LEAST <= int(found[1]) < CRED_EXPIRE:
+        yield ("AuthInfo has cred_expire=%s: a requeued job may start while the end of its lost run is still on its way, and its "
+               "node is never free again; %d and more is good" % (found[1], CRED_EXPIRE))
 
 
 def authentication(site):
@@ -157,7 +169,7 @@ def programs(site):
             yield "%s is %s: that cannot be run" % (key, path)
 
 
-RULES = (included, twice, suspending, prolog, losing, authentication, granted, names, partitions, cgroups, programs)
+RULES = (included, twice, suspending, prolog, losing, requeued, authentication, granted, names, partitions, cgroups, programs)
 
 
 def problems(config, folder):
