@@ -21,7 +21,7 @@ def boot(name, machine, initrd="initrd-drivers", **keys):
     vm = {"on_end": None, "on_reboot": "poweroff_node", "on_crash": "restart", "restart_limit": "3 in 10h"}
     vm.update(keys)
     iso = node.margay_iso(
-        "%s-%s" % (name, machine), {"vm0.conf": node.vm_text(machine, "margay.test=devices", **vm)},
+        "%s-%s" % (name, machine), {"vm0.conf": node.vm_text(machine, "loglevel=7 margay.test=devices", **vm)},
         {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file(initrd)}, cmdline="loglevel=debug")
     with node.start(name, machine, iso) as running:
         return node.finish(running)
