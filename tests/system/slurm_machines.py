@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # In all namespaces: what is outside of the machines, as a home directory by NFS, and the state of the modelled hypervisors.
 WORLD = "/mnt"
 HEAD_ADDRESS, NETWORK = "10.7.0.1", "10.7.0.0/24"
+HEAD_MAC = "02:00:00:00:03:01"
 LAYERED = ("/etc", "/usr", "/var", "/root", "/srv")
 
 
@@ -39,7 +40,9 @@ def make_world(folder):
     run("mount", "--make-rprivate", "/")
     run("mount", "--bind", folder, WORLD)
     run("ip", "link", "set", "lo", "up")
-    run("ip", "link", "add", "br0", "type", "bridge")
+    # Unless it has an address a bridge takes the lowest of its ports', and so another one as machines come and go: what others know
+    # of the head's is wrong then, and they reach nobody for half a minute.
+    run("ip", "link", "add", "br0", "address", HEAD_MAC, "type", "bridge")
     run("ip", "address", "add", HEAD_ADDRESS + "/24", "dev", "br0")
     run("ip", "link", "set", "br0", "up")
 
