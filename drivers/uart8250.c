@@ -124,13 +124,25 @@ void uart8250_init(struct uart8250 *u, u32 baud)
 	/* What came in before us, with its errors, is nobody's. */
 	for (unsigned i = 0; i < 64 && uart8250_receive(u, &byte, &status); i++)
 		;
+	u->errors = 0;
 	reg_read(u, REG_MSR);
 	reg_write(u, REG_MCR, MCR_DTR | MCR_RTS | MCR_OUT2);
 }
 
-bool uart8250_can_send(const struct uart8250 *u)
+/* Whoever looks whether it may send must not lose the BREAK of a byte that is still to be read. */
+static u8 line_status(struct uart8250 *u)
 {
-	return reg_read(u, REG_LSR) & UART_LSR_THRE;
+	u8 lsr = reg_read(u, REG_LSR);
+
+	/* 0xff: the port has gone away (a BMC that resets its serial-over-LAN UART). */
+	if (lsr != 0xff)
+		u->errors |= lsr & (UART_LSR_OE | UART_LSR_PE | UART_LSR_FE | UART_LSR_BI);
+	return lsr;
+}
+
+bool uart8250_can_send(struct uart8250 *u)
+{
+	return line_status(u) & UART_LSR_THRE;
 }
 
 void uart8250_send(const struct uart8250 *u, u8 byte)
@@ -138,20 +150,20 @@ void uart8250_send(const struct uart8250 *u, u8 byte)
 	reg_write(u, REG_DATA, byte);
 }
 
-bool uart8250_idle(const struct uart8250 *u)
+bool uart8250_idle(struct uart8250 *u)
 {
-	return reg_read(u, REG_LSR) & UART_LSR_TEMT;
+	return line_status(u) & UART_LSR_TEMT;
 }
 
-bool uart8250_receive(const struct uart8250 *u, u8 *byte, u8 *status)
+bool uart8250_receive(struct uart8250 *u, u8 *byte, u8 *status)
 {
-	u8 lsr = reg_read(u, REG_LSR);
+	u8 lsr = line_status(u);
 
-	/* 0xff: the port has gone away (a BMC that resets its serial-over-LAN UART). */
 	if (lsr == 0xff || !(lsr & UART_LSR_DR))
 		return false;
 	*byte = reg_read(u, REG_DATA);
-	*status = lsr & (UART_LSR_OE | UART_LSR_PE | UART_LSR_FE | UART_LSR_BI);
+	*status = u->errors;
+	u->errors = 0;
 	return true;
 }
 

@@ -14,6 +14,7 @@ struct uart8250 {
 	bool wide;         /* in memory, registers of 32 bits */
 	u8 ier;            /* what was last written there */
 	u8 fifo;           /* bytes that the transmitter takes at once: 16, or 1 without FIFO */
+	u8 errors; /* of the byte that is received next: to read the line status clears them */
 };
 
 /* Line status register, and what uart8250_receive() reports of a byte. */
@@ -36,13 +37,13 @@ enum uart8250_found uart8250_probe(const struct uart8250 *uart);
 void uart8250_init(struct uart8250 *uart, u32 baud);
 
 /* Room for uart->fifo bytes? */
-bool uart8250_can_send(const struct uart8250 *uart);
+bool uart8250_can_send(struct uart8250 *uart);
 void uart8250_send(const struct uart8250 *uart, u8 byte);
 /* The last bit has left. */
-bool uart8250_idle(const struct uart8250 *uart);
+bool uart8250_idle(struct uart8250 *uart);
 
 /* Takes one received byte; false: none. *status: the UART_LSR_* error bits that came with it. */
-bool uart8250_receive(const struct uart8250 *uart, u8 *byte, u8 *status);
+bool uart8250_receive(struct uart8250 *uart, u8 *byte, u8 *status);
 
 /* Which events raise the interrupt line. */
 void uart8250_interrupts(struct uart8250 *uart, bool receive, bool transmit);

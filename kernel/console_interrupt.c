@@ -53,11 +53,11 @@ void console_interrupt_init(const struct cmdline *c)
 	console_polled = true;
 	if (c->console_irq >= 0)
 		printk_error(
-			"console: interrupt %d does not come: the line is polled; what is typed is seen when something "
+			"console: interrupt %d does not come: the line is polled; input is seen when something "
 			"happens: console=...,irq= says which it is",
 			c->console_irq);
 	else
-		printk("console: no interrupt: the line is polled; what is typed is seen when something happens");
+		printk("console: no interrupt: the line is polled; input is seen when something happens");
 }
 
 void console_poll_now(void)

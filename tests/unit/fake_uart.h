@@ -39,7 +39,7 @@ void uart8250_init(struct uart8250 *u, u32 baud)
 	speed = baud;
 }
 
-bool uart8250_can_send(const struct uart8250 *)
+bool uart8250_can_send(struct uart8250 *)
 {
 	if (always_ready)
 		in_fifo = 0;
@@ -56,12 +56,12 @@ void uart8250_send(const struct uart8250 *, u8 byte)
 	sent[nr_sent] = 0;
 }
 
-bool uart8250_idle(const struct uart8250 *u)
+bool uart8250_idle(struct uart8250 *u)
 {
 	return uart8250_can_send(u);
 }
 
-bool uart8250_receive(const struct uart8250 *, u8 *byte, u8 *status)
+bool uart8250_receive(struct uart8250 *, u8 *byte, u8 *status)
 {
 	if (input_tail == input_head)
 		return false;

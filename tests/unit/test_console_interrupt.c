@@ -212,7 +212,7 @@ static void test_does_not_come(void **state)
 		assert_true(line.masks == 1 && line.masked == 23 && console_polled && !line.noted);
 		assert_string_equal(
 			said,
-			"console: interrupt 7 does not come: the line is polled; what is typed is seen when "
+			"console: interrupt 7 does not come: the line is polled; input is seen when "
 			"something happens: console=...,irq= says which it is\n");
 	}
 	reset(state);
@@ -231,7 +231,7 @@ static void test_has_none(void **state)
 		assert_true(!line.requests && console_polled);
 		assert_string_equal(
 			said,
-			"console: no interrupt: the line is polled; what is typed is seen when something "
+			"console: no interrupt: the line is polled; input is seen when something "
 			"happens\n");
 	}
 	/* No line at all: nobody is to be told. */
