@@ -141,7 +141,7 @@ def test_compressed_kernel_on_bochs():
 
 @pytest.mark.parametrize("kernel", ["vmlinuz", "vmlinux"])
 def test_kernels_files_as_they_are(kernel):
-    """All other tests boot one without the zeros that end its segments."""
+    """Most other tests boot one without the zeros that end its segments."""
     run = node.run_guest(kernel, "qemu", "margay.test=end margay.end=poweroff", kernel=kernel)
     assert run.outcome.status == 0, run.outcome.text
     assert run.has_line("vm0: end=poweroff")
