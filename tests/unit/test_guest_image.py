@@ -34,4 +34,4 @@ def test_short_kernel_is_the_same():
         assert size == short_size >= len(kept)
         assert content == kept.ljust(len(content), b"\0")
         assert kept[-1:] != b"\0"
-    assert len(files[1]) < len(files[0]) - (20 << 20)
+    assert len(files[1]) < len(files[0]) - (10 << 20)
