@@ -137,7 +137,9 @@ class Run:
         for worker in workers:
             worker.start()
         for worker in workers:
-            worker.join()
+            # A signal that comes right before a wait is heard behind it only.
+            while worker.is_alive():
+                worker.join(0.5)
 
     def end(self):
         """Tells what it came to; the exit status."""
