@@ -18,7 +18,7 @@ files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c
 files-AML_RESOURCES   := kernel/acpi/aml_resource.c
 files-CONSOLE_FOLLOWS := kernel/console/console_follow.c
 files-LOG_TIME        := kernel/console/log_time.c
-files-PLAIN_LINES     := kernel/console/plain.c
+files-SHARED_LINE     := kernel/console/plain.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
 	kernel/console/screen_text.c kernel/screen_idle.c
 files-HWCHECK         := vmm/check_only.c vmm/report/hwcheck% kernel/hwdump.c kernel/iommu/iommu_describe.c

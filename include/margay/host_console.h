@@ -31,16 +31,19 @@ struct host_console {
 	struct host_console *next;
 	bool waits; /* tx_room() is owed */
 	bool full; /* for a write that was short */
-	/* another's line has cut an unfinished one in two; tx_room() follows, the user resets it */
+	/*
+	 * Another's line has cut an unfinished one in two, and tx_room() follows. What it writes
+	 * next comes behind the begun line, which is shown again; who does so itself resets this.
+	 */
 	bool cut;
 	/* others' lines while it had the foreground, modulo 2^32; may be read at any time */
 	u32 others;
-	u16 length; /* of the line that it has begun in the background */
+	u16 length; /* of the line that it has begun */
 	u8 line[HOST_CONSOLE_LINE];
 };
 
 /*
- * Only in images with PLAIN_LINES. Pure: a line of somebody who has not the foreground, as it may
+ * Only in images with SHARED_LINE. Pure: a line of somebody who has not the foreground, as it may
  * stand among others' on any terminal: text only. In place; returns what is left of the n bytes.
  * Escape sequences (ECMA-48: CSI, strings, others) go, also one that the line's end cuts; other
  * controls, and bytes that are no well-formed UTF-8, become '?'.

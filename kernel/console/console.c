@@ -38,14 +38,14 @@ static void owe_room(struct host_console *user)
 /* Whatever follows begins a line. Who had begun one is told when the line has come to rest. */
 static void end_line(void)
 {
-	if (IS_ENABLED(CONFIG_PLAIN_LINES) && foreground)
+	if (IS_ENABLED(CONFIG_SHARED_LINE) && foreground)
 		foreground->others++;
 	if (!mid_line)
 		return;
 	serial_text("\r\n", 2);
 	mid_line = false;
 	imitated = 0;
-	if (foreground) {
+	if (IS_ENABLED(CONFIG_SHARED_LINE) && foreground) {
 		foreground->cut = true;
 		owe_room(foreground);
 	}
@@ -206,17 +206,14 @@ static void put_held(struct host_console *user)
 	serial_put('[');
 	serial_text(user->name, strnlen(user->name, HOST_CONSOLE_NAME));
 	serial_text("] ", 2);
-	if (IS_ENABLED(CONFIG_PLAIN_LINES))
+	if (IS_ENABLED(CONFIG_SHARED_LINE))
 		user->length = (u16)host_plain_text(user->line, user->length);
 	serial_text((const char *)user->line, user->length);
 	serial_text("\r\n", 2);
 	user->length = 0;
 }
 
-/*
- * One byte of the foreground's, as it is; but it shall not make anybody believe that a VM or the
- * node has ended.
- */
+/* One byte as it is; but it shall not make anybody believe that a VM or the node has ended. */
 static void put_raw(u8 byte)
 {
 	if (last_line_completes(&imitated, byte))
@@ -225,17 +222,42 @@ static void put_raw(u8 byte)
 	mid_line = byte != '\n';
 }
 
+/* What a user has written since its last newline, raw. */
+static void put_begun(struct host_console *user)
+{
+	user->cut = false;
+	for (unsigned i = 0; i < user->length; i++)
+		put_raw(user->line[i]);
+}
+
+/*
+ * One byte of the foreground's. When another's line has cut its own in two, that begins again; a
+ * very long one does not from its very beginning.
+ */
+static void put_foreground(u8 byte)
+{
+	struct host_console *user = foreground;
+	bool ends = byte == '\n' || byte == '\r';
+
+	if (user->cut)
+		put_begun(user);
+	put_raw(byte);
+	if (!IS_ENABLED(CONFIG_SHARED_LINE))
+		return;
+	if (ends || user->length == sizeof(user->line))
+		user->length = 0;
+	if (!ends)
+		user->line[user->length++] = byte;
+}
+
 static void set_foreground(struct host_console *user)
 {
 	if (user == foreground)
 		return;
 	end_line();
 	foreground = user;
-	/* What it holds of its line goes on raw. */
-	for (unsigned i = 0; user && i < user->length; i++)
-		put_raw(user->line[i]);
 	if (user)
-		user->length = 0;
+		put_begun(user);
 }
 
 void host_console_add(struct host_console *user)
@@ -260,10 +282,10 @@ void host_console_remove(struct host_console *user)
 		p = &(*p)->next;
 	if (*p)
 		*p = user->next;
-	if (user->length && serial_room() > 2 * sizeof(user->line))
-		put_held(user);
 	if (foreground == user)
 		set_foreground(NULL);
+	else if (user->length && serial_room() > 2 * sizeof(user->line))
+		put_held(user);
 	serial_unlock(locked);
 	/*
 	 * It may be freed after this: the handler's CPU must have left it, where it may just have
@@ -340,7 +362,7 @@ size_t host_console_write(struct host_console *user, const u8 *buf, size_t n)
 	do {
 		for (; turn && done < n && serial_queued() < USER_SHARE; done++) {
 			if (user == foreground)
-				put_raw(buf[done]);
+				put_foreground(buf[done]);
 			else
 				hold(user, buf[done]);
 		}
