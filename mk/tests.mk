@@ -10,7 +10,7 @@ PYTEST        := $(PYTHON) -m pytest
 PLUGINS := $(B)/qemu_memory.so $(B)/qemu_code.so
 
 tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(TOOLS) guest-backports $(TINY) \
-	$(PLUGINS) $(G)/initrd-drivers $(NESTED) newer-qemu fast-bochs
+	$(PLUGINS) $(G)/initrd-drivers newer-qemu fast-bochs
 
 $(PLUGINS): $(B)/%.so: tests/system/%.c tests/qemu_plugin.h mk/tests.mk mk/compiler.mk
 	$(call say,HOSTCC,$@)
@@ -35,7 +35,7 @@ $(if $(WRONG),$(error $(WRONG)))
 endif
 RESULTS := $(B)/results
 
-test-full: tests-built guest-kernels other-kernels guest-debian
+test-full: tests-built nested-host guest-kernels other-kernels guest-debian
 	@$(PYTEST) -n 2 --dist loadgroup --full --results $(RESULTS) $(if $(SHARD),--shard $(SHARD) $(if $(FRESH),--fresh)) tests
 
 # What runs left under build/results goes into the tree, and rides along with the next commit.

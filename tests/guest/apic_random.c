@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * CMDLINE: seed=20261121 rounds=4000
+ * CMDLINE: seed=20261121 rounds=1500
  * NOT ON nested-vtx: an exit takes KVM on Bochs 76 us: timers of 20 us, which it makes, leave the guest no time between two
  *
  * The local APIC and the I/O APIC at random: every offset and width of the two

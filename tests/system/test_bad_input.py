@@ -33,7 +33,8 @@ BAD = {
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(m, marks=[pytest.mark.xdist_group("bad-" + m), pytest.mark.slow]) for m in node.MACHINES],
+    params=[pytest.param(m, marks=[pytest.mark.xdist_group("bad-" + m), pytest.mark.slow] + [pytest.mark.full] * (m == "bochs"))
+            for m in node.MACHINES],
 )
 def bad_run(request):
     """One boot with all the bad VM files and, last, a good one."""
@@ -108,7 +109,7 @@ def test_no_serial_port(console):
     name = "console-" + console
     iso = node.margay_iso(
         name, {"vm0.conf": node.vm_text("qemu", GOOD_END)},
-        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}, "console=" + console,
+        {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd")}, "console=" + console,
     )
     trace = os.path.join(node.LOGS, name + ".trace")
     with node.start(name, "qemu", iso, exits=False, extra=["-trace", "qemu_system_shutdown_request,file=" + trace]) as running:

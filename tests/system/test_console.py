@@ -215,7 +215,7 @@ def test_stopped_in_its_start():
         console = Console(running)
         console.call()
         free = set()
-        for again in range(20):
+        for again in range(8):
             running.send("vm start a\rvm stop a\r")
             running.expect("^a: end=stopped\r")
             console.settle("a")
@@ -247,14 +247,14 @@ def test_started_in_its_end():
                 running.expect("^a: end=stopped\r")
             running.send("".join("vm %s a\r" % command for command in commands))
 
-        for restart in range(1, 11):
+        for restart in range(1, 7):
             running.expect(ticks)
             stop_and("start", "start", wait=restart % 2)
             running.expect(r"^a: restart %d\r" % restart)
         running.expect(ticks)
         stop_and("start", "stop", wait=True)
         console.settle("a")
-        assert re.search(r"^a +stopped .* starts 11 ", "\n".join(console.answer("vm")), re.MULTILINE)
+        assert re.search(r"^a +stopped .* starts 7 ", "\n".join(console.answer("vm")), re.MULTILINE)
         # What he took back does not come with the next end.
         running.send("vm start a\r")
         running.expect(ticks)
@@ -444,7 +444,7 @@ def test_output_is_kept(machine):
     assert outcome.status == margay_run.VM_FAILED, outcome.text
 
 
-@pytest.mark.parametrize("firmware", ["bios", "uefi"])
+@pytest.mark.parametrize("firmware", ["bios", tiers.full("uefi")])
 def test_log_survives_a_reset(firmware):
     """By the machine's reset button, in the middle of what the node does, and by a reboot: the next boot has the log, all of it."""
     with start("console-reset-" + firmware, "qemu", {"a.conf": vm("a", "tick")}, 2, "loglevel=debug",

@@ -161,7 +161,7 @@ def refuse(name, guest, kind="nvme", cpus="1", **options):
     return done
 
 
-@pytest.mark.parametrize("kind, module", [("nvme", "wrong"), tiers.full("nvme", "none"),
+@pytest.mark.parametrize("kind, module", [tiers.full("nvme", "wrong"), tiers.full("nvme", "none"),
                                           pytest.param("ahci", "wrong", marks=pytest.mark.full)])
 def test_wrong_windows(kind, module):
     """The controls: with windows a gigabyte beside the guest's memory the same test fails, and with memory elsewhere than

@@ -15,6 +15,7 @@ import monitor_console
 import node
 import pytest
 import small_image
+import tiers
 
 INIT = """#!/bin/sh
 export PATH=/bin:/sbin
@@ -74,24 +75,30 @@ WRONG = {
 }
 
 
-def test_boots(small):
+GOOD = {
+    "ram": (["disk = root.squashfs"], ""),
+    "some": (["disk = root.squashfs"], "margay.overlay=ram:20%"),
+    "scratch": (["disk = root.squashfs", "disk = scratch:256M"], "margay.overlay=/dev/vdb"),
+}
+ROOM = {"ram": (MEMORY // 3, MEMORY // 2), "some": (MEMORY // 8, MEMORY // 5), "scratch": (220 << 10, 256 << 10)}
+
+
+@pytest.mark.parametrize("good, wrong", [(("some", "scratch"), ("nonsense", "no-init")), tiers.full(tuple(GOOD), tuple(WRONG))])
+def test_boots(small, good, wrong):
     """With what is written in memory and on a scratch disk; and each VM that cannot boot is a failed one, beside those that do."""
-    good = {"ram": (["disk = root.squashfs"], ""), "some": (["disk = root.squashfs"], "margay.overlay=ram:20%"),
-            "scratch": (["disk = root.squashfs", "disk = scratch:256M"], "margay.overlay=/dev/vdb")}
-    vms = {**good, **{vm: (lines, words) for vm, (lines, words, _) in WRONG.items()}}
+    vms = {**{vm: GOOD[vm] for vm in good}, **{vm: WRONG[vm][:2] for vm in wrong}}
     with start("image-boot", "qemu", small, vms, cpus=LANES, memory="2G", timeout=900) as running:
         monitor_console.whole_lines(running)
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.VM_FAILED, run.outcome.text
     for vm in good:
         assert run.has_line("%s: end=poweroff" % vm), run.of(vm).text
-    for vm, (_, _, said) in WRONG.items():
+        check_good(run.of(vm), vm, ROOM[vm])
+    for vm in wrong:
         assert run.has_line("%s: end=triple-fault" % vm), run.of(vm).text
-        assert re.search(r"^\[ *[\d.]+\] initrd: %s$" % re.escape(said), run.of(vm).text, re.MULTILINE), run.of(vm).text
-    check_good(run.of("ram"), "ram", (MEMORY // 3, MEMORY // 2))
-    check_good(run.of("some"), "some", (MEMORY // 8, MEMORY // 5))
-    check_good(run.of("scratch"), "scratch", (220 << 10, 256 << 10))
-    assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(vms), len(WRONG)))
+        said = re.escape(WRONG[vm][2])
+        assert re.search(r"^\[ *[\d.]+\] initrd: %s$" % said, run.of(vm).text, re.MULTILINE), run.of(vm).text
+    assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(vms), len(wrong)))
 
 
 @pytest.mark.full
@@ -113,7 +120,7 @@ def test_no_root_on_bochs(small):
     assert run.has_line("vm0: end=triple-fault") and run.lines("initrd: there is no disk /dev/vda"), run.outcome.text
 
 
-@pytest.mark.parametrize("status", [0, 3])
+@pytest.mark.parametrize("status", [tiers.full(0), 3])
 def test_margay_build_tries_it(tmp_path, status):
     """The image's own test decides whether it is one; what it says is shown."""
     root, image = str(tmp_path / "root"), str(tmp_path / "image")

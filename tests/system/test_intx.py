@@ -27,6 +27,7 @@ import node
 import numa
 import passthrough
 import pytest
+import tiers
 import tiny
 
 # e1000 (82540EM) has neither MSI nor MSI-X. On q35 the pins of devices 6 and 0xa are one line: GSI 22.
@@ -37,7 +38,7 @@ BOCHS_INPUT, BOCHS_PIRQ = 9, 17
 DISK = ["-device", "ich9-ahci,id=sata,addr=a", "-device", "ide-hd,drive=data,bus=sata.0"]
 
 
-@pytest.mark.parametrize("mode", ["emulated", "direct"])
+@pytest.mark.parametrize("mode", [tiers.full("emulated"), "direct"])
 def test_shared_line(mode):
     name = "intx-" + mode
     arguments, down, up = netdev.network(name)

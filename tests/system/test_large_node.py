@@ -2,7 +2,7 @@
 """The paper's machine: two nodes of six cores, a guest of 16 GiB over both. Needs as much free memory here. And nodes of more CPUs
 than a word has bits.
 
-64 CPUs take at most a tenth longer to start than 8, in instructions; full tier: 72 vCPUs with Linux on two sockets,
+All in the full tier: 64 CPUs take at most a tenth longer to start than 8, in instructions; 72 vCPUs with Linux on two sockets,
 the paper's machine; `test_tiny.py` has one of 160 with a tiny guest. Locks are served in order: `test_spinlock.c`.
 """
 
@@ -66,6 +66,8 @@ def start_ms(cpus):
     return int(last[1] + last[2]) - int(first[1] + first[2])
 
 
+@pytest.mark.full
+@pytest.mark.slow
 def test_all_cpus_start_at_once():
     """What the hypervisor waits for, it waits for of all: 64 CPUs take at most a tenth longer than 8. The log's times are whole
     milliseconds, so their difference may be one more."""

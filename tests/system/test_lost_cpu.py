@@ -60,7 +60,7 @@ def test_unanswered_flush():
 
 def test_unanswered_stop():
     """The only CPU of a VM is deaf: who stops it once more gives the CPU up. When it answers at last, nobody takes it."""
-    with start("stop", 20, "1-1") as running:
+    with start("stop", 12, "1-1") as running:
         running.expect("^deaf: 1 CPUs")
         console = monitor_console.Console(running)
         console.call()
@@ -80,7 +80,7 @@ def test_unanswered_stop():
 def test_unanswered_by_one_that_sends():
     """A guest with all CPUs of the node, that sends interrupts by itself: as long as one CPU is deaf it might go on with that. All
     others stay with their interrupts off and are nobody's; the node, its console and what follows the VM's end go on."""
-    keys = {"kernel": "deaf", "cpus": "all", "cmdline": "machine=qemu cpus=3 direct=1 seconds=25 icr=1", "topology": "node",
+    keys = {"kernel": "deaf", "cpus": "all", "cmdline": "machine=qemu cpus=3 direct=1 seconds=15 icr=1", "topology": "node",
             "interrupts": "direct", "ipi": "direct"}
     vms = {"a.conf": monitor_console.vm("a", "", **keys), "b.conf": monitor_console.vm("b", "tick", cpus="0-0", after="a")}
     iso = node.margay_iso("lost-sends-qemu", vms, {k: tiny.elf(k) for k in ("behave", "deaf")}, elf=image())

@@ -6,6 +6,7 @@ of ours has them; test_ioapic.c."""
 import margay_run
 import node
 import passthrough
+import pytest
 
 # Of eight devices, which are full but for one: virtio's, which keep to themselves until a driver takes them.
 OTHERS = [(0x10 + n // 8, n % 8) for n in range(63)]
@@ -19,6 +20,7 @@ def arguments(image):
     return words
 
 
+@pytest.mark.full
 def test_64_functions():
     image = passthrough.make_disk("pass-many")
     before = passthrough.sha256(image)

@@ -24,6 +24,7 @@ import node
 import numa
 import pytest
 import qemu_monitor
+import tiers
 import tiny
 
 RAM, STEP, CHUNK, SIZE = 256 << 20, 2 << 20, 64 << 10, 64
@@ -36,8 +37,9 @@ WRITTEN = bytes.fromhex("21726f6761626160") * (SIZE // 8)
 # What parses a frame takes these for what a longer one begins with: 0800, 86dd, 8100, 88a8 as its type.
 NO_TYPES = (b"\x08\x00", b"\x86\xdd", b"\x81\x00", b"\x88\xa8")
 
-MODES = [("iommu", ""), ("identity", ""), ("window", ""), ("identity", "iommu=off")]
-IDS = ["iommu", "identity", "window", "none"]
+# {mode: (its key, the hypervisor's words, the unit of the fast tier)}
+MODES = {"iommu": ("iommu", "", "vtd"), "identity": ("identity", "", "amdvi"), "window": ("window", "", "vtd"),
+         "none": ("identity", "iommu=off", "amdvi")}
 
 
 def plain(data):
@@ -187,11 +189,12 @@ class Scan:
         return next(gpa + to - at for at, to, size in self.scan if at <= gpa < at + size)
 
 
-@pytest.mark.parametrize("dma, words", MODES, ids=IDS)
-@pytest.mark.parametrize("unit", UNITS)
-def test_scan(tmp_path, unit, dma, words):
+@pytest.mark.parametrize("unit, mode", [
+    (unit, mode) if unit == fast else tiers.full(unit, mode) for unit in UNITS for mode, (_, _, fast) in MODES.items()])
+def test_scan(tmp_path, unit, mode):
     """What is its VM's it reads; of all else not a byte, and it changes none."""
-    name = "scan-%s-%s" % (unit, "none" if words else dma)
+    dma, words, _ = MODES[mode]
+    name = "scan-%s-%s" % (unit, mode)
     done = Scan(name, tmp_path, unit, dma, words)
     # Each step, and most of them are nobody's or the hypervisor's.
     assert {at // STEP for at in done.before} == set(range(RAM // STEP))

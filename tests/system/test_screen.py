@@ -24,6 +24,7 @@ import node
 import pytest
 import qemu_lost
 import screen
+import tiers
 import tiny
 
 BOOT = "boot"
@@ -76,7 +77,9 @@ def test_panic():
     assert any(re.search(r"panic on CPU \d: asked for on the monitor console", line) for line in lines)
 
 
-@pytest.mark.parametrize("name, words", [("pages", "check=1,stay screen=4"), ("alone", "check=1,stay console=none")])
+@pytest.mark.parametrize("name, words", [
+    ("pages", "check=1,stay screen=4"), ("alone", "check=1,stay console=none screen=4"),
+    tiers.full("alone-by-itself", "check=1,stay console=none")])
 def test_check_by_pages(name, words):
     """Each line of the report was on the screen. Without a serial line nobody has to ask for it; with one, it says what was."""
     seen = []

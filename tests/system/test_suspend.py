@@ -2,7 +2,7 @@
 """A guest that sleeps (`systemctl suspend`, which is suspend-to-idle) and its power button, by Debian's own drivers.
 
 The button wakes it, whoever's its local APICs are; awake it is a key. Whether the press that woke it is a key, too, is Linux' own:
-6.1 takes it for none, 6.12 for one, natively as here. No press is two. On Bochs in the full tier.
+6.1 takes it for none, 6.12 for one, natively as here. No press is two. With emulated ones and on Bochs in the full tier.
 """
 
 import commander
@@ -22,7 +22,8 @@ def press(console):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("machine, interrupts", [("qemu", "emulated"), ("qemu", "direct"), tiers.full("bochs", "emulated")])
+@pytest.mark.parametrize("machine, interrupts", [
+    tiers.full("qemu", "emulated"), ("qemu", "direct"), tiers.full("bochs", "emulated")])
 def test_wakes(machine, interrupts):
     """Three times. Its console goes on, to tell when the kernel sleeps: a press before that would keep it awake."""
     files = {"kernel": node.guest_file(node.KERNEL), "initrd": commander.tenant("acpi/button.ko", "input/evdev.ko")}

@@ -11,7 +11,7 @@ Each guest's mode is checked by the line that says it and by its exits, among wh
 So is every Linux guest's that node.finish() waits for: `auto` must have chosen `direct` unless the VM file or the
 machine forbids it.
 
-In the full tier: the machines of KVM with direct interrupts; a million kicks to each of two loops, on QEMU by
+In the full tier: the machines of KVM; a million kicks to each of two loops, on QEMU by
 second-level flushes, 7 minutes, on Bochs by NMIs between the vCPUs, 6 minutes.
 
 mmio and periodic have passed in the full tier on both emulators and go into the fast tier when they have done so more
@@ -44,8 +44,7 @@ def guests_of(machine, several, full, direct=False):
 
 def marks_of(machine, several, direct):
     marks = [pytest.mark.xdist_group("tiny-%s-%s%s" % (machine, several, MODES[direct]))]
-    full = machine == "nested-vtx" or (machine == "nested-svm" and (direct or several))
-    return marks + [pytest.mark.full] * full + [pytest.mark.slow] * (machine in node.NESTED)
+    return marks + [pytest.mark.full, pytest.mark.slow] * (machine in node.NESTED)
 
 
 def cases():
@@ -129,6 +128,12 @@ def alone(name, machine, cpus, cmdline="", **options):
 @pytest.mark.parametrize("machine, cpus", [("qemu", 1), ("qemu", 4), ("qemu", 12), ("bochs", 1)])
 def test_ipis_of_other_vm_sizes(machine, cpus):
     alone("ipi", machine, cpus)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("machine", node.MACHINES)
+def test_apic_random_for_longer(machine):
+    alone("apic_random", machine, 1, "rounds=8000")
 
 
 @pytest.mark.full

@@ -95,7 +95,7 @@ def boot(name, machine, native=False, **keys):
 
 
 @pytest.fixture(scope="module", params=[
-    pytest.param(s, marks=[pytest.mark.xdist_group("topology-" + s)] + [pytest.mark.full] * (s == "one")) for s in SHAPES])
+    pytest.param(s, marks=[pytest.mark.xdist_group("topology-" + s)] + [pytest.mark.full] * (s != "two")) for s in SHAPES])
 def pair(request):
     """The same shape bare and as a guest: (machine, bare, guest)."""
     with numa.Machine(*SHAPES[request.param]) as machine:
@@ -286,6 +286,7 @@ def test_memory_is_zeroed_after_use(pair):
     assert sum(guest.stamps.values()) and not guest.stamps_after
 
 
+@pytest.mark.full
 def test_flat_topology_is_not_local():
     """The control: with NUMA hidden the same program works on another node's memory."""
     with numa.Machine(*SHAPES["two"]) as machine:

@@ -37,7 +37,7 @@ SIZE = (8 << 20) + 700  # the last sector is not whole
 SCRATCH = 32 << 20
 REQUEST = 64 << 10  # no request is larger
 LINE = len("hvc-line 0001\n")
-UART_LINES = 3000
+UART_LINES = 1000
 UART_EXITS = 1.25  # a byte; the goal of 1.1 is missed
 
 
@@ -84,7 +84,8 @@ def port_exits(run, vm):
 
 
 @pytest.mark.parametrize("machine, interrupts", [
-    ("qemu", "emulated"), ("qemu", "direct"), pytest.param("bochs", "direct", marks=[pytest.mark.full, pytest.mark.slow])])
+    tiers.full("qemu", "emulated"), ("qemu", "direct"),
+    pytest.param("bochs", "direct", marks=[pytest.mark.full, pytest.mark.slow])])
 def test_one(machine, interrupts):
     """A module and memory as disks, lines on hvc0, and one typed there. Modules of which no VM can be made later are freed, but for
     disks."""

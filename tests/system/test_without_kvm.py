@@ -71,6 +71,7 @@ def test_nopv(machine):
     assert not run.lines("Hypervisor detected: KVM")
 
 
+@pytest.mark.full
 def test_with_kvm():
     """The control: nothing is told where nothing is wanted."""
     run = boot("control", "qemu", interrupts="direct")
@@ -96,7 +97,7 @@ def starts_again(run, line, why="the kernel took no x2APIC mode when it had it")
 
 
 @SLOW
-@pytest.mark.parametrize("machine", node.MACHINES)
+@pytest.mark.parametrize("machine", ["qemu", BOCHS_IN_FULL])
 def test_looks_for_a_pit(machine):
     """Where the CPU does not tell the TSC's rate that is the first that it does."""
     run = boot("pit", machine, kernel=changed("hidden-" + machine, (SIGNATURE, HIDDEN)))

@@ -19,9 +19,6 @@ BUILT = os.path.join(node.BUILD, "tests-guest")
 MEMORY = "32M"
 # How each guest runs with interrupts = direct: `name: yes`, `name: TEST: reason`, where TEST.py runs it so, `name: no: reason`.
 DIRECT_TABLE = os.path.join(SOURCES, "direct-mode")
-# What KVM, as the processor below, judges by other code than the emulators: tables and modes, hostile ones above all. The others
-# run there in the full tier.
-ON_KVM = ("boot", "control_regs", "cr3_hole", "faults", "idt_mmio", "idt_wild", "modes", "msr", "ring3", "triple", "virt_insns")
 # Boot modules are limited: a VM file and a kernel for each guest.
 MOST = 32
 
@@ -40,7 +37,7 @@ class Guest:
         assert re.fullmatch(r"exit=\d+|end=[a-z0-9-]+", expect), "tests/guest/%s.c: EXPECT: %s" % (name, expect)
         self.end = re.sub(r"^exit=(\d+)$", r"end=exit status=\1", expect)
         self.cpus = int(self._one("CPUS") or 1)
-        self.full = self._one("FULL") is not None or (machine in node.NESTED and name not in ON_KVM)
+        self.full = self._one("FULL") is not None
         self.skipped = self._one("NOT ON " + machine) or self._one("NOT ON " + self.emulator)
         self.ok = expect != "exit=1"
         self.direct, self.direct_reason = direct_table().get(name, ("missing", None))
