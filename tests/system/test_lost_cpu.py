@@ -61,7 +61,7 @@ def test_unanswered_flush():
 def test_unanswered_stop():
     """The only CPU of a VM is deaf: who stops it once more gives the CPU up. When it answers at last, nobody takes it."""
     with start("stop", 12, "1-1") as running:
-        running.expect("^deaf: 1 CPUs")
+        running.expect(r"^a: deaf for 12 s\r?$")
         console = monitor_console.Console(running)
         console.call()
         assert console.answer("vm stop a") == ["a: stops"]
@@ -85,6 +85,7 @@ def test_unanswered_by_one_that_sends():
     vms = {"a.conf": monitor_console.vm("a", "", **keys), "b.conf": monitor_console.vm("b", "tick", cpus="0-0", after="a")}
     iso = node.margay_iso("lost-sends-qemu", vms, {k: tiny.elf(k) for k in ("behave", "deaf")}, elf=image())
     with node.start("lost-sends", "qemu", iso, cpus=3, memory="256M", timeout=300) as running:
+        running.expect(r"^a: deaf for 15 s\r?$")
         running.expect("^deaf: the guest goes on")
         console = monitor_console.Console(running)
         console.call()

@@ -12,7 +12,9 @@
 
 #include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
+#include "vmm/vm.h"
 
 #define DEBUG_FAULT_PORT 0x5fc
 #define DEBUG_DEAF_PORT 0x5e8
@@ -39,10 +41,11 @@ static u32 debug_deaf_read(void *, struct vcpu *, u16, unsigned)
 	return 0;
 }
 
-static void debug_deaf_write(void *, struct vcpu *, u16, unsigned, u32 seconds)
+static void debug_deaf_write(void *, struct vcpu *vcpu, u16, unsigned, u32 seconds)
 {
 	u64 end = host_tsc() + host_tsc_khz() * 1000 * seconds;
 
+	vm_log(vcpu->vm, "deaf for %u s", seconds);
 	while (host_tsc() < end)
 		__builtin_ia32_pause();
 }
