@@ -39,7 +39,7 @@ def changed(name, *changes):
 
 def boot(name, machine, cmdline="", kernel=None, interrupts=None, vm=None):
     """Boots it to the end of the node; that the machine's CPU does not tell the TSC's rate is a matter of each emulator."""
-    words = "loglevel=7 %s %s" % (cmdline, END)
+    words = "%s margay.log=tsc|kvm-clock|clocksource|Hypervisor %s" % (cmdline, END)
     run = node.run_guest("without-kvm-" + name, machine, words, kernel=kernel, vm=vm, interrupts=interrupts)
     assert run.outcome.status == 0, run.outcome.text
     assert run.has_line("vm0: end=poweroff") and run.has_line(r"margay: node: end=poweroff vms=1 failed=0")
