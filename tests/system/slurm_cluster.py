@@ -248,6 +248,10 @@ class Cluster:
         """What the timer does on a head."""
         self.run("/usr/sbin/margay-slurm", "tend", user="slurm")
 
+    def reason(self, node):
+        """Why it is down or drained."""
+        return self.run("sinfo", "-h", "-R", "-n", node, "-o", "%E").strip()
+
     def whole_story(self):
         own = [line for line in self.log("syslog").splitlines() if "margay-" in line][-30:]
         slurm = [line for line in self.log("slurmctld.log").splitlines() if "debug" not in line][-60:]

@@ -10,6 +10,10 @@ import sys
 
 # As the package has it, and where an image has it.
 PACKAGED, IMAGE = "/usr/share/margay-images/tools/margay_images/slurm", "/usr/lib/margay"
+# What this image looks at besides.
+HEALTH = """#!/bin/sh
+[ ! -e /mnt/nodes/%s/faults/ill ] || { echo a fan stands still; exit 1; }
+"""
 HIDDEN = ("/etc/slurm", "/etc/munge", "/etc/margay", "/var/lib/munge", "/var/log/munge", "/var/lib/slurm", "/var/log/slurm",
           "/var/spool", "/var/lib/margay-slurm", "/tmp", "/run")
 
@@ -25,6 +29,10 @@ def own_files():
             run("mount", "-t", "tmpfs", "none", path)
     if not os.path.exists(IMAGE):
         os.symlink(PACKAGED, IMAGE)
+    os.makedirs("/etc/margay/health.d")
+    with open("/etc/margay/health.d/fans", "w", encoding="ascii") as f:
+        f.write(HEALTH % sys.argv[1])
+    os.chmod("/etc/margay/health.d/fans", 0o755)
     os.chmod("/tmp", 0o1777)
     os.makedirs("/var/spool/slurmd")
     for path in "/run/munge", "/var/lib/munge", "/var/log/munge":

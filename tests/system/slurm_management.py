@@ -10,6 +10,11 @@ import time
 import slurm_machines
 import slurm_typed
 
+# What this site looks at.
+HEALTH = """#!/bin/sh
+[ ! -e /mnt/nodes/%s/faults/no-power ] || { echo half the power; exit 1; }
+"""
+
 
 def main(node, nodes):
     slurm_machines.own_folders(node + "-mgmt", nodes)
@@ -20,6 +25,7 @@ def main(node, nodes):
     os.environ.update(MODEL_NODE=node, PATH="%s/bin:%s" % (slurm_machines.WORLD, os.environ["PATH"]))
     for text in slurm_typed.blocks("management"):
         slurm_typed.run(text)
+    slurm_machines.write("/etc/margay/health.d/power", HEALTH % node, 0o755)
     while not os.path.exists("/run/margay/images.sock"):
         time.sleep(0.05)
     print("ready", flush=True)

@@ -229,7 +229,61 @@ def test_broken_node_costs_a_try(cluster):
     cluster.tend()
     assert cluster.node_states()["n1"].startswith("down")
     cluster.mend("n1", "dead")
+    cluster.until(lambda: cluster.tend() or not cluster.node_states()["n1"].startswith("down"), "n1 is had again")
+
+
+def test_node_that_is_ill(cluster):
+    """A VM that fails its check drains its node, with the reason, and its job goes on; when nothing is wrong the node is as before.
+    One that is drained when its job ends is had again, too: its next VM is looked at."""
+    job = cluster.submit("echo begun; sleep 1000", "-w", "n1")
+    begun(cluster, job)
+    cluster.fault("n1", "ill")
+    cluster.until(lambda: cluster.node_states()["n1"].startswith("draining"), "n1 is drained")
+    assert cluster.reason("n1") == "margay: health: fans: a fan stands still"
+    cluster.mend("n1", "ill")
+    cluster.until(lambda: not cluster.node_states()["n1"].startswith("drain"), "n1 is well again")
+    assert cluster.job(job)["JobState"] == "RUNNING" and cluster.job(job)["Restarts"] == "0"
+    cluster.fault("n1", "ill")
+    cluster.until(lambda: cluster.node_states()["n1"].startswith("draining"), "n1 is drained")
+    cluster.run("scancel", job)
+    cluster.until(lambda: cluster.node_states()["n1"] == "idle~", "n1 is had again")
+    cluster.mend("n1", "ill")
+
+
+def test_management_vm_finds_something(cluster):
+    """While a program of the site's fails in a node's management VM no VM starts there, and the head hears why."""
+    cluster.fault("n1", "no-power")
+    assert "n1  free ill: power: half the power" in cluster.run("/usr/sbin/margay-slurm", "nodes", user="slurm")
+    job = cluster.submit("true", "-w", "n1")
+    cluster.until(lambda: cluster.node_states()["n1"].startswith("down"), "n1 is down")
+    assert cluster.reason("n1") == "margay: n1-mgmt: health: power: half the power"
+    cluster.mend("n1", "no-power")
+    cluster.until(lambda: cluster.tend() or cluster.job(job)["JobState"] in slurm_cluster.OVER, "the job is over")
+    assert cluster.job(job)["JobState"] == "COMPLETED"
+
+
+def test_job_does_not_begin_on_a_node_that_is_ill(cluster):
+    """A VM that fails its check before its job has begun: the node is down, with the reason, and the job begins later."""
+    cluster.fault("n1", "ill")
+    job = cluster.submit("cat /run/image", "-w", "n1")
+    cluster.until(lambda: cluster.node_states()["n1"].startswith("down"), "n1 is down")
+    assert cluster.reason("n1") == "margay: health: fans: a fan stands still"
+    cluster.mend("n1", "ill")
+    cluster.until(lambda: cluster.tend() or cluster.job(job)["JobState"] in slurm_cluster.OVER, "the job is over")
+    assert cluster.job(job)["JobState"] == "COMPLETED" and cluster.job(job)["Restarts"] != "0"
+    assert cluster.output(job) == "debian13-mpi:1"
+
+
+def test_vm_without_a_job_ends(cluster):
+    """A node that is up, with a VM that was started for a job which is over, as after a controller that was killed, is powered
+    down; one that somebody has powered up by hand is not."""
+    cluster.run("scontrol", "update", "nodename=n[1-2]", "state=power_up")
+    cluster.until(lambda: [cluster.node_states()[node] for node in ("n1", "n2")] == ["idle", "idle"], "n1 and n2 are up")
+    cluster.run("sh", "-c", "echo '{\"job\": \"1.0\"}' >/var/lib/margay-slurm/nodes/n1")
     cluster.tend()
+    cluster.until(lambda: cluster.node_states()["n1"] == "idle~", "n1 is powered down")
+    assert cluster.node_states()["n2"] == "idle"
+    cluster.run("scontrol", "update", "nodename=n2", "state=power_down")
 
 
 class Random:

@@ -51,7 +51,8 @@ def test_what_is_put_in(root, tmp_path):
     units = "usr/lib/systemd/system/"
     new = {path: what for path, what in slurm.items() if path not in plain and not what[0].startswith("d")}
     assert new == {
-        "usr/lib/margay/margay-slurm-vm": ("-rwxr-xr-x", "0/0"), units + "margay-slurm-vm.service": ("-rw-r--r--", "0/0"),
+        "usr/lib/margay/margay-slurm-vm": ("-rwxr-xr-x", "0/0"), "usr/lib/margay/margay-slurm-health": ("-rwxr-xr-x", "0/0"),
+        units + "margay-slurm-vm.service": ("-rw-r--r--", "0/0"),
         units + "margay-slurmd.service": ("-rw-r--r--", "0/0"), units + "munge.service.d/margay.conf": ("-rw-r--r--", "0/0"),
         units + "multi-user.target.wants/margay-slurmd.service -> ../margay-slurmd.service": ("lrwxrwxrwx", "0/0"),
         "etc/systemd/system/slurmd.service -> /dev/null": ("lrwxrwxrwx", "0/0")}

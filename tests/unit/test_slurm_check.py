@@ -61,6 +61,7 @@ def test_requeued_jobs_wait_long_enough(site, info):
     (OWN + "SlurmdTimeout=10\n", "a VM that is paused for longer loses its job"), (OWN + "JobRequeue=0\n", "costs its job"),
     (OWN + "AuthInfo=cred_expire=5\n", "its node is never free again"),
     (OWN + "AuthInfo=socket=/run/m,cred_expire=19\n", "20 and more is good"),
+    (OWN + "HealthCheckProgram=\n", "nobody looks whether a VM is well"), (OWN + "HealthCheckInterval=0\n", "and not any more"),
     (OWN + "AuthType=auth/jwt\n", "a key of munge"), (OWN.replace("SlurmUser=", "SlurmUser=no-such-"), "there is no such user"),
     (OWN + "PartitionName=all Nodes=ALL Default=YES\n", "two jobs would share a VM"),
     (OWN + "PartitionName=x Nodes=localhost OverSubscribe=EXCLUSIVE\n", "its jobs' images are not judged"),

@@ -125,7 +125,7 @@ ORDER = {"format": 1, "order": "start", "generation": "a.1", "node": "n01", "job
 
 @pytest.mark.parametrize("change", (
     {"format": 2}, {"order": "dance"}, {"generation": ""}, {"image": "../x:1"}, {"image": "mpi"}, {"node": 5}, {"vm": "\0"},
-    {"munge_key": "A" * 9000}, {"grace": -1}, {"grace": True}, {"downgrade": 1}))
+    {"munge_key": "A" * 9000}, {"grace": -1}, {"grace": True}, {"downgrade": 1}, {"check": "yes"}))
 def test_orders_refused(change):
     assert order.parse(order.write(ORDER))["image"] == "mpi:1"
     refused(order.parse, order.write({**ORDER, **change}))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a node of a cluster makes of margay-image-pull's answers: whose fault it is that an image is not there. Pulls themselves are
-test_image_pull.py's, and those of jobs tests/system/test_slurm.py's."""
+"""What a node of a cluster makes of margay-image-pull's answers: whose fault it is that an image is not there. And of the site's
+programs that say whether it is well. Pulls themselves are test_image_pull.py's, and those of jobs tests/system/test_slurm.py's."""
 
 import pytest
 
-from margay_slurm import node_images
+from margay_slurm import health, node_images
 from margay_slurm.errors import ClusterError, ImageFault
 
 
@@ -49,3 +49,22 @@ def test_without_the_program(monkeypatch, tmp_path):
     with pytest.raises(ClusterError) as caught:
         node_images.bring("mpi:2", False)
     assert type(caught.value) is ClusterError
+
+
+@pytest.mark.parametrize("programs, wrong", (
+    ({}, None), ({"fan": "exit 0", "gpu": "echo all is well"}, None),
+    ({"fan": "exit 0", "gpu": "echo 1; echo GPU 3 is gone; exit 1"}, "gpu: GPU 3 is gone"),
+    ({"b": "echo b >&2; exit 2", "a": "exit 9"}, "a: status 9"), ({"b": "printf 'b\\033[1m' >&2; exit 2"}, "b: b?[1m"),
+    ({"slow": "trap true TERM; while :; do sleep 600; done"}, "slow: is still at it after 1 s")))
+def test_programs_of_the_site(tmp_path, monkeypatch, programs, wrong):
+    """The first that fails, by its last line; what cannot be run is none, and one that hangs ends."""
+    monkeypatch.setattr(health, "SECONDS", 1)
+    for name, text in programs.items():
+        (tmp_path / name).write_text("#!/bin/sh\n%s\n" % text, encoding="ascii")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "README").write_text("no program", encoding="ascii")
+    assert health.problem(str(tmp_path)) == wrong
+
+
+def test_no_folder_of_programs(tmp_path):
+    assert health.problem(str(tmp_path / "none")) is None

@@ -17,8 +17,8 @@ NEEDED = (
     (("usr/bin/tar", "bin/tar"), "tar"),
     (("usr/lib/systemd/systemd", "lib/systemd/systemd"), "systemd"),
 )
-FILES = {"usr/lib/margay/margay-slurm-vm": 0o755, UNITS + "margay-slurm-vm.service": 0o644,
-         UNITS + "margay-slurmd.service": 0o644}
+FILES = {"usr/lib/margay/margay-slurm-vm": 0o755, "usr/lib/margay/margay-slurm-health": 0o755,
+         UNITS + "margay-slurm-vm.service": 0o644, UNITS + "margay-slurmd.service": 0o644}
 # The unit begins with the machine; munged waits for its key; the distribution's slurmd would be a second one.
 LINKS = {UNITS + "multi-user.target.wants/margay-slurmd.service": "../margay-slurmd.service",
          "etc/systemd/system/slurmd.service": "/dev/null"}

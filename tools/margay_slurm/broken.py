@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Nodes that did not do as they were told: down for Slurm, with the reason, so that no job comes to them; and had again without a
-hand. At its first failure a node is had again at once, if it answers; one that fails again and again waits longer each time, else
-the next job, and the next, would go to the one node that is always free. `margay-slurm tend`, by a timer, frees those whose time
-has come."""
+"""Nodes that did not do as they were told, or whose VM was not well before its job began: down for Slurm, with the reason, so that
+no job comes to them; and had again without a hand. At its first failure a node is had again at once, if it answers; one that fails
+again and again waits longer each time, else the next job, and the next, would go to the one node that is always free.
+`margay-slurm tend`, by a timer, frees those whose time has come."""
 
 import time
 
-from . import errors, generation, order, records, remote, slurm
+from . import errors, generation, leftovers, order, records, remote, slurm
 from .errors import ClusterError
 
 REASON = "margay: "
+# What margay-slurm-health of an image says of its node.
+ILL = REASON + "health: "
 # Seconds.
 LONGEST = 3600
 
@@ -29,6 +31,15 @@ def set_down(config, program, failed):
         slurm.update_node(node, "state=down", "reason=" + REASON + reason)
 
 
+def are_well(config, nodes):
+    """They are there, and their VMs have found nothing wrong: what was is forgotten."""
+    known = records.Records(config.state)
+    for node in nodes:
+        record = known.read(node)
+        if record.get("failures"):
+            known.write(node, {**record, "failures": 0})
+
+
 def is_due(config, record, now):
     """A clock that was set back makes nobody wait for longer than that."""
     since = now - record.get("failed", 0)
@@ -37,7 +48,7 @@ def is_due(config, record, now):
 
 def free(config, nodes):
     """Those that answer, and on which nothing runs then, are Slurm's again. The others stay down."""
-    value = {"format": order.FORMAT, "order": "end", "generation": generation.own()}
+    value = {"format": order.FORMAT, "order": "end", "generation": generation.own(), "check": True}
     answers = remote.send_all(config, {node: {**value, "node": node} for node in nodes})
     done = [node for node, answer in answers.items() if answer.get("done")]
     states = slurm.states(",".join(done)) if done else {}
@@ -62,6 +73,7 @@ def down_by_us(config):
 def tend(config, program):
     """Those whose time has come. What Slurm does not do is told, and does not keep the others down."""
     try:
+        leftovers.end(config, program)
         return free_if_due(config, down_by_us(config))
     except ClusterError as error:
         errors.say(program, str(error))

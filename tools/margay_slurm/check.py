@@ -82,6 +82,13 @@ def requeued(site):
                "node is never free again; %d and more is good" % (found[1], CRED_EXPIRE))
 
 
+def health(site):
+    if not site.conf.get("HealthCheckProgram"):
+        yield "HealthCheckProgram is not set: nobody looks whether a VM is well before its job begins"
+    elif site.conf.number("HealthCheckInterval", 0) == 0:
+        yield "HealthCheckInterval is 0: a VM is looked at when its slurmd starts, and not any more"
+
+
 def authentication(site):
     if site.conf.get("AuthType", "auth/munge") != "auth/munge":
         yield "AuthType is %s: what a VM is told is a key of munge" % site.conf.get("AuthType")
@@ -169,7 +176,8 @@ def programs(site):
             yield "%s is %s: that cannot be run" % (key, path)
 
 
-RULES = (included, twice, suspending, prolog, losing, requeued, authentication, granted, names, partitions, cgroups, programs)
+RULES = (included, twice, suspending, prolog, losing, requeued, health, authentication, granted, names, partitions, cgroups,
+         programs)
 
 
 def problems(config, folder):

@@ -17,10 +17,10 @@ SSH = ("ssh -o IdentityFile=/etc/margay/ssh/id_ed25519 -o UserKnownHostsFile=/et
 CLUSTER = {"controller": None, "store": None, "keys": "/etc/margay/keys", "munge_key": "/etc/margay/munge.key", "ssh": SSH,
            "state": "/var/lib/margay-slurm", "parallel": "128", "order_timeout": "120", "boot_timeout": "300",
            "default_image": "", "allow_downgrade": "", "partition": "margay", "partition_options": "", "stop_timeout": "30",
-           "retry_wait": "60"}
+           "retry_wait": "60", "health_interval": "60"}
 NODES = {"vm": None, "cpus": None, "memory": None, "management": "{node}-mgmt", "images": None, "network": "dhcp", "gateway": "",
          "slurm": ""}
-SMALLEST = {"parallel": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0, "retry_wait": 1}
+SMALLEST = {"parallel": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0, "retry_wait": 1, "health_interval": 0}
 
 
 class Group:

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import generation, local_node, metadata, node_images, order, vm_file
+from . import generation, health, local_node, metadata, node_images, order, vm_file
 from .errors import ClusterError, ImageFault, Late
 
 RUN = "/run/margay-node"
@@ -75,6 +75,7 @@ def end(vm, grace=0):
 
 def start(value, vm):
     vm_file.check_grants(value["vm"], "the site's VM file")
+    health.require()
     cmdline, files = node_images.bring(value["image"], value["downgrade"])
     end(vm)
     files["metadata"] = METADATA
@@ -94,7 +95,7 @@ def carry_out(value):
     """The answer to an order."""
     if value["order"] == "list":
         vm, record = present()
-        return {"done": True, "state": vm["state"] if vm else None, "record": record}
+        return {"done": True, "state": vm["state"] if vm else None, "record": record, "health": health.problem()}
     with Lock(RUN):
         vm, record = present()
         if generation.is_late(value["generation"], last_order(RUN, record)):
@@ -102,6 +103,8 @@ def carry_out(value):
         remember(RUN, value["generation"])
         if value["order"] == "end":
             end(vm, value["grace"])
+            if value["check"]:
+                health.require()
         else:
             start(value, vm)
     return {"done": True}

@@ -2,8 +2,9 @@
 """What the head and a node say to each other: an order, one line of JSON, is answered by one line of JSON.
 
 It goes over ssh, from the head's key to the program margay-node as the key's forced command, so whoever has that key can do this
-and no more. `start`: that VM runs, fresh, whatever ran before; `end`: none runs; `list`: which runs. The munge key of the cluster
-goes with `start`, through the node's management VM into the memory of the VM, and stays nowhere else.
+and no more. `start`: that VM runs, fresh, whatever ran before; `end`: none runs, and with `check` the node is well, too; `list`:
+which runs. The munge key of the cluster goes with `start`, through the node's management VM into the memory of the VM, and stays
+nowhere else.
 """
 
 import json
@@ -39,8 +40,9 @@ def parse(data):
     grace = value.setdefault("grace", 0)
     if type(grace) is not int or not 0 <= grace <= GRACE:
         raise ClusterError("an order whose grace is not to be understood")
-    if type(value.setdefault("downgrade", False)) is not bool:
-        raise ClusterError("an order whose downgrade is not to be understood")
+    for key in "downgrade", "check":
+        if type(value.setdefault(key, False)) is not bool:
+            raise ClusterError("an order whose %s is not to be understood" % key)
     if value["order"] != "list":
         try:
             generation.parse(value["generation"])

@@ -9,7 +9,7 @@ import os
 import time
 
 from . import config as site
-from . import errors, hosts, records, slurm
+from . import broken, errors, hosts, records, slurm
 from .errors import ClusterError
 
 PROGRAM = "margay-slurm-prolog"
@@ -45,6 +45,12 @@ def wait(names, nodes, number, seconds):
     raise ClusterError("%s: is not there after %d s" % (missing[0], seconds))
 
 
+def ill(nodes):
+    """{node: why} of those that their VM has drained before the job could begin. Others' reasons are no matter of this job."""
+    drained = {node: slurm.reason(node) for node, words in slurm.states(",".join(nodes)).items() if slurm.DRAIN in words}
+    return {node: why[len(broken.REASON):] for node, why in drained.items() if why.startswith(broken.ILL)}
+
+
 def strangers(config, nodes, run):
     """Nodes that were started for another run."""
     known = records.Records(config.state)
@@ -60,6 +66,10 @@ def main():
         return 0
     if not wait(names, nodes, number, config.boot_timeout):
         return 1
+    wrong = ill(nodes)
+    if wrong:
+        broken.set_down(config, PROGRAM, wrong)
+        return 1
     job = slurm.jobs([number]).get(number)
     if job is None:
         return 1
@@ -69,6 +79,7 @@ def main():
         slurm.update_node(node, "state=power_down_force", "reason=margay: started for another job")
     if others:
         return 1
+    broken.are_well(config, nodes)
     # From now on they are this job's and nobody's after it: they go when it ends.
     slurm.update_node(",".join(nodes), "state=power_down")
     return 0

@@ -96,8 +96,6 @@ class Resume:
                 self.blame(node, of_node.get(node), answer["error"])
             elif answer.get("fault") == "node":
                 self.failed[node] = answer["error"]
-            elif answer.get("done"):
-                self.records.write(node, {**self.records.read(node), "failures": 0})
 
 
 def power_down(nodes, why):

@@ -11,6 +11,8 @@ from .errors import ClusterError
 INCLUDED = "margay.conf"
 PROGRAMS = {"ResumeProgram": "margay-slurm-resume", "SuspendProgram": "margay-slurm-suspend",
             "ResumeFailProgram": "margay-slurm-resume-failed", "PrologSlurmctld": "margay-slurm-prolog"}
+# In an image: margay-build --slurm puts it there.
+HEALTH = "/usr/lib/margay/margay-slurm-health"
 # enable_configless: the VMs get slurm.conf from the controller. idle_on_node_suspend: whatever state a node was in, after a suspend
 # it may be resumed. cloud_dns: the nodes' names are addresses that everybody resolves. power_save_interval: the controller looks
 # each second for what is to be resumed, in place of each ten.
@@ -39,6 +41,8 @@ def settings(config, folder):
         ("SuspendTime", 600),
         # sinfo shows nodes that are powered down, too.
         ("PrivateData", "cloud"),
+        # The image's: in the VM of a job, whatever it does, also at its end.
+        ("HealthCheckProgram", HEALTH), ("HealthCheckInterval", config.health_interval), ("HealthCheckNodeState", "ANY"),
         ("ReturnToService", 2), ("JobRequeue", 1), ("JobSubmitPlugins", "lua")]
     return found
 

@@ -8,6 +8,7 @@ from .errors import ClusterError
 
 SECONDS = 30
 # Of a node that is not there yet, or is going. Both releases write states as WORD+WORD; * is what 22.05 adds for no response.
+DRAIN = "DRAIN"
 NOT_THERE = {"POWERING_UP", "POWER_UP", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "NOT_RESPONDING", "UNKNOWN"}
 LOST = {"DOWN", "FAIL", "ERROR"}
 
@@ -57,6 +58,13 @@ def states(names):
     out = run("scontrol", "--oneliner", "show", "node", names)
     found = re.findall(r"NodeName=(\S+) .*? State=(\S+)", out)
     return {name: set(re.split(r"[+*~#!%$@^-]+", state)) - {""} for name, state in found}
+
+
+def reason(name):
+    """Why a node is down or drained, without who said so and when."""
+    said = run("scontrol", "--oneliner", "show", "node", name).strip()
+    found = re.search(r" Reason=(.*?)(?: \[\S+@\S+\])?(?: Comment=.*)?$", said)
+    return found[1] if found else ""
 
 
 def is_there(words):
