@@ -274,6 +274,18 @@ def test_job_does_not_begin_on_a_node_that_is_ill(cluster):
     assert cluster.output(job) == "debian13-mpi:1"
 
 
+def test_vm_without_a_job_is_ill(cluster):
+    """As one whose job Slurm has taken away by itself, and nobody was there to see it: the timer's program has the node again."""
+    cluster.run("scontrol", "update", "nodename=n1", "state=power_up")
+    cluster.until(lambda: cluster.node_states()["n1"] == "idle", "n1 is up")
+    cluster.fault("n1", "ill")
+    cluster.until(lambda: cluster.node_states()["n1"] == "drained", "n1 is drained")
+    cluster.tend()
+    cluster.mend("n1", "ill")
+    assert re.search(r" margay-slurm-tend\[\d+\]: n1: health: fans: a fan stands still$", cluster.log("syslog"), re.MULTILINE)
+    cluster.until(lambda: cluster.node_states()["n1"] == "idle~", "n1 is had again")
+
+
 def test_vm_without_a_job_ends(cluster):
     """A node that is up, with a VM that was started for a job which is over, as after a controller that was killed, is powered
     down; one that somebody has powered up by hand is not."""

@@ -12,6 +12,8 @@ from .errors import ClusterError
 REASON = "margay: "
 # What margay-slurm-health of an image says of its node.
 ILL = REASON + "health: "
+# As sinfo writes it: up, and neither to be powered down nor on the way.
+DRAINED = ("drained", "drained*")
 # Seconds.
 LONGEST = 3600
 
@@ -29,6 +31,16 @@ def set_down(config, program, failed):
         record = known.read(node)
         known.write(node, {**record, "failures": record.get("failures", 0) + 1, "failed": int(time.time())})
         slurm.update_node(node, "state=down", "reason=" + REASON + reason)
+
+
+def set_ill(config, program, wrong):
+    """{node: why}, drained by their VMs: those end first, or their slurmd would bring the nodes back up; the draining ends last, or
+    a job could come in between."""
+    value = {"format": order.FORMAT, "order": "end", "generation": generation.own()}
+    remote.send_all(config, {node: {**value, "node": node} for node in wrong})
+    set_down(config, program, wrong)
+    for node in wrong:
+        slurm.update_node(node, "state=undrain")
 
 
 def are_well(config, nodes):
@@ -65,15 +77,20 @@ def free_if_due(config, nodes):
 
 def down_by_us(config):
     """The nodes that set_down() has put down, and nobody else has touched."""
-    out = slurm.run("sinfo", "--noheader", "--Node", "--states=down", "--Format=NodeList:|,Reason:|")
-    found = dict(line.split("|")[:2] for line in out.splitlines() if line.count("|") >= 2)
-    return [node for node, reason in found.items() if reason.startswith(REASON) and node in config.by_node]
+    return [node for node, (_, reason) in slurm.listed("down").items() if reason.startswith(REASON) and node in config.by_node]
+
+
+def drained_by_their_vms(config):
+    """{node: why} of those that no job has: Slurm requeues the job of a node that is drained as it boots, and leaves the node."""
+    return {node: slurm.reason(node)[len(REASON):] for node, (state, reason) in slurm.listed("drained").items()
+            if state in DRAINED and reason.startswith(ILL) and node in config.by_node}
 
 
 def tend(config, program):
     """Those whose time has come. What Slurm does not do is told, and does not keep the others down."""
     try:
         leftovers.end(config, program)
+        set_ill(config, program, drained_by_their_vms(config))
         return free_if_due(config, down_by_us(config))
     except ClusterError as error:
         errors.say(program, str(error))

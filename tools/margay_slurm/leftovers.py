@@ -5,17 +5,15 @@ runs no prolog again. The next job there would be started twice. `margay-slurm t
 
 from . import errors, records, slurm
 
-# As sinfo writes it: up, nobody's, and neither to be powered down nor on the way.
-FREE_AND_UP = ("idle", "idle*")
+# As sinfo writes it: up, and neither to be powered down nor on the way.
+UP = ("idle", "idle*")
 
 
 def of_nobody(config):
     """The nodes whose VM was started for a job; one that somebody has powered up by hand is left to Slurm's SuspendTime."""
     known = records.Records(config.state)
-    out = slurm.run("sinfo", "--noheader", "--Node", "--states=idle", "--Format=NodeList:|,StateLong:|")
-    found = dict(line.split("|")[:2] for line in out.splitlines() if line.count("|") >= 2)
-    return [node for node, state in found.items()
-            if state in FREE_AND_UP and node in config.by_node and known.read(node).get("job")]
+    return [node for node, (state, _) in slurm.listed("idle").items()
+            if state in UP and node in config.by_node and known.read(node).get("job")]
 
 
 def end(config, program):

@@ -64,11 +64,12 @@ def main():
     nodes = [node for node in hosts.expand(names) if node in config.by_node]
     if not nodes:
         return 0
-    if not wait(names, nodes, number, config.boot_timeout):
-        return 1
+    there = wait(names, nodes, number, config.boot_timeout)
+    # Slurm itself takes the job from a node that is drained while it boots: it does not want the node any more then.
     wrong = ill(nodes)
     if wrong:
-        broken.set_down(config, PROGRAM, wrong)
+        broken.set_ill(config, PROGRAM, wrong)
+    if wrong or not there:
         return 1
     job = slurm.jobs([number]).get(number)
     if job is None:

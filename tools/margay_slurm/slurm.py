@@ -60,6 +60,12 @@ def states(names):
     return {name: set(re.split(r"[+*~#!%$@^-]+", state)) - {""} for name, state in found}
 
 
+def listed(state):
+    """{node: (its state in a word, why it is down or drained)} of the nodes in this state."""
+    out = run("sinfo", "--noheader", "--Node", "--states=" + state, "--Format=NodeList:|,StateLong:|,Reason:|")
+    return {fields[0]: (fields[1], fields[2]) for fields in (line.split("|") for line in out.splitlines()) if len(fields) >= 3}
+
+
 def reason(name):
     """Why a node is down or drained, without who said so and when."""
     said = run("scontrol", "--oneliner", "show", "node", name).strip()
