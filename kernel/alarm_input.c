@@ -47,8 +47,7 @@ static bool try(unsigned n, unsigned input)
 	}
 	hpet_alarm_stop();
 	/* None of them has told whose it is, and one may come late. */
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-		nmi_expected(0);
+	nmi_expected(0);
 	if (came)
 		printk("HPET: timer %u, NMI by input %u", n, input);
 	else

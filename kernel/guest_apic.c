@@ -76,8 +76,7 @@ void host_apic_take_back(void)
 	alarm_set(0);
 	cpu->closed = false;
 	/* One that its guest has sent may just be on its way. */
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-		nmi_expected(cpu->id);
+	nmi_expected(cpu->id);
 	/* What somebody has armed meanwhile. */
 	cpu->timer_programmed = 0;
 	timer_run_due();

@@ -197,8 +197,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	u64 per_cpu;
 
 	trap_use_ist();
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-		mce_init_cpu();
+	mce_init_cpu();
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 		log_keep();
 	if (clock_init())

@@ -10,6 +10,7 @@
 #include "arch/x86_64/cpu/mce.h"
 #include "arch/x86_64/cpu/upcall.h"
 
+#if IS_ENABLED(CONFIG_MACHINE_CHECKS)
 /*
  * Switches the calling CPU's banks on, and tells what they hold of the time before. After the log
  * and the per-CPU data.
@@ -25,6 +26,13 @@ enum mc_outcome mce_taken(enum mc_place place);
  */
 void mce_look(void);
 void mce_look_now(void);
+#else
+static inline void mce_init_cpu(void) { }
+
+static inline void mce_look(void) { }
+
+#define mce_taken NULL
+#endif
 
 /*
  * Of the calling CPU's banks, by its MCG_CAP; and the MSR of a bank's register, MCE_CTL and so on.

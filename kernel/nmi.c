@@ -175,7 +175,7 @@ void nmi_look(void)
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (cpu->nmi_foreign || unclaimed) &&
 	    guest_apic_nmi())
 		unclaimed = false;
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unclaimed && platform(cpu, true))
+	if (unclaimed && platform(cpu, true))
 		return;
 	/*
 	 * A kick whose word was seen before its NMI came, a device's when another CPU served it, or

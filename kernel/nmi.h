@@ -27,11 +27,15 @@ extern bool (*nmi_devices[NMI_DEVICES])(void);
  */
 int nmi_request(unsigned irq, bool (*fn)(void));
 
+#if IS_ENABLED(CONFIG_MACHINE_CHECKS)
 /*
- * With MACHINE_CHECKS: an NMI that the CPU takes in the next ten seconds may be one whose sender
- * has been served, or of whom there is no other sign. Any CPU.
+ * An NMI that the CPU takes in the next ten seconds may be one whose sender has been served, or of
+ * whom there is no other sign. Any CPU.
  */
 void nmi_expected(unsigned cpu);
+#else
+static inline void nmi_expected(unsigned) { }
+#endif
 
 /* ---- kernel/nmi.c ----------------------------------------------------------------------- */
 

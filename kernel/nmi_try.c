@@ -23,8 +23,7 @@ bool nmi_comes(void (*ask)(bool on))
 
 		/* Another device of this input that still asks would keep the line from rising. */
 		nmi_look();
-		if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-			nmi_expected(cpu->id);
+		nmi_expected(cpu->id);
 		before = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED);
 		ask(true);
 		while (!(came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before) &&

@@ -108,8 +108,7 @@ static void ap_main(void *arg)
 	apic_init_cpu();
 	apic_timer_init_cpu();
 	answer_boot_cpu();
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-		mce_init_cpu();
+	mce_init_cpu();
 	work_loop();
 }
 

@@ -61,7 +61,7 @@ void upcall_start(void)
 		.panic = vpanic,
 		.trap = panic_trap,
 		.nmi = nmi,
-		.machine_check = IS_ENABLED(CONFIG_MACHINE_CHECKS) ? mce_taken : NULL,
+		.machine_check = mce_taken,
 		.local_nmis = irq_local_nmis,
 		.device_fault = device_fault,
 		.route = IS_ENABLED(CONFIG_IOMMU) ? iommu_route_input : NULL,

@@ -74,8 +74,7 @@ void host_interrupt_window(void)
 {
 	cpu_closed(this_cpu()) ? (void)0 : trap_window();
 	nmi_look();
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-		mce_look();
+	mce_look();
 	timer_run_due();
 	console_look();
 }

@@ -14,7 +14,7 @@ void zero_parallel(const struct host_extent *e, unsigned count, const u16 *cpu, 
 static inline void zero_memory(u64 from, u64 to)
 {
 	while (from < to) {
-		u64 lost = IS_ENABLED(CONFIG_MACHINE_CHECKS) ? host_memory_lost_in(from, to) : to;
+		u64 lost = host_memory_lost_in(from, to);
 
 		/*
 		 * One that turns out to be lost: all before it is zero. Where the bank names

@@ -144,11 +144,9 @@ static void loop(struct vcpu *vcpu)
 
 	while (look(vcpu))
 		do {
-			if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-				__atomic_store_n(&vcpu->in_guest, true, __ATOMIC_RELAXED);
+			vcpu_note_in_guest(vcpu, true);
 			hvm->run(vcpu, &exit);
-			if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-				__atomic_store_n(&vcpu->in_guest, false, __ATOMIC_RELAXED);
+			vcpu_note_in_guest(vcpu, false);
 			if (!IS_ENABLED(CONFIG_LEAN_EXITS) || likely(exit.reason != VMEXIT_DONE))
 				vmexit_dispatch(vcpu, &exit);
 			if (debugger_on() && unlikely(vcpu->debug.retired))

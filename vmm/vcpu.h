@@ -215,6 +215,13 @@ bool vcpu_nmi(struct host_work *work);
 
 /* ---- lost_memory.c, in images with MACHINE_CHECKS ---- */
 
+/* For vcpu_core_is_vms(), around each entry. */
+static inline void vcpu_note_in_guest(struct vcpu *vcpu, bool in_guest)
+{
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		__atomic_store_n(&vcpu->in_guest, in_guest, __ATOMIC_RELAXED);
+}
+
 /* Of struct host_work: by vcpu->in_guest and lost_used. */
 bool vcpu_core_is_vms(struct host_work *work);
 /* Is this the first time that the guest is told of that page? */

@@ -152,11 +152,19 @@ struct host_cpu_info {
 	bool online;
 };
 
+#if IS_ENABLED(CONFIG_MACHINE_CHECKS)
 /*
  * Errors of the machine (machine checks) that were told since boot: corrected ones, and *lost, the
  * others.
  */
 u64 host_machine_checks(u64 *lost);
+#else
+static inline u64 host_machine_checks(u64 *lost)
+{
+	*lost = 0;
+	return 0;
+}
+#endif
 
 /* CPUs that run, numbered densely from 0: each can be given work, but host_cpu_lost(). */
 unsigned host_cpu_count(void);

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Part of host.h, in images with MACHINE_CHECKS: pages of memory that the machine has lost. */
+/*
+ * Part of host.h: pages of memory that the machine has lost. In images without MACHINE_CHECKS nobody
+ * knows of any.
+ */
 #ifndef MARGAY_HOST_LOST_H
 #define MARGAY_HOST_LOST_H
 
 #include <margay/types.h>
 
+#if IS_ENABLED(CONFIG_MACHINE_CHECKS)
 /* The first page in [from, to) that the machine has lost, or `to`. from: page aligned. */
 u64 host_memory_lost_in(u64 from, u64 to);
+#else
+static inline u64 host_memory_lost_in(u64, u64 to)
+{
+	return to;
+}
+#endif
 /*
  * The i-th of these since boot, in the order of their loss: true and *page, or there are not as
  * many.

@@ -56,8 +56,7 @@ static void pump(void)
 		for (unsigned i = 0; i < uart.fifo && head != tail; i++)
 			uart8250_send(&uart, ring[tail++ % RING]);
 	uart8250_interrupts(&uart, true, head != tail);
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-		nmi_expected(0);
+	nmi_expected(0);
 }
 
 /*

@@ -114,7 +114,7 @@ void serial_pump(bool want_room)
 		 * The transmitter asks, by NMI; the CPU that sends on may come before the one that
 		 * would look.
 		 */
-		if (send_some() && IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		if (send_some())
 			nmi_expected(IS_ENABLED(CONFIG_CONSOLE_FOLLOWS)
 					     ? console_follow_cpu(console_follow_interrupt)
 					     : 0);

@@ -26,7 +26,9 @@ int nmi_request(unsigned irq, bool (*fn)(void))
 	return err;
 }
 
+#if IS_ENABLED(CONFIG_MACHINE_CHECKS)
 void nmi_expected(unsigned cpu)
 {
 	__atomic_store_n(&cpu_get(cpu)->nmi_expected, rdtsc(), __ATOMIC_RELAXED);
 }
+#endif

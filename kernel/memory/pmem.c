@@ -189,9 +189,7 @@ static int take(const struct extent_constraint *c, u64 *start, unsigned *node)
 {
 	int err;
 
-	for (u64 at = 0;
-	     IS_ENABLED(CONFIG_MACHINE_CHECKS) && (at = host_memory_lost_in(at, ~0ull)) != ~0ull;
-	     at += PAGE_SIZE)
+	for (u64 at = 0; (at = host_memory_lost_in(at, ~0ull)) != ~0ull; at += PAGE_SIZE)
 		extent_remove(&free_list, at, at + PAGE_SIZE);
 	err = extent_take(&free_list, c, start, node);
 	took_zeros =

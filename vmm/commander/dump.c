@@ -162,8 +162,7 @@ int commander_dump(const struct vm_config_control *control, unsigned, struct spa
 /* So many bytes up to a page that the machine has lost. */
 static u64 sound(u64 from, u64 bytes)
 {
-	return IS_ENABLED(CONFIG_MACHINE_CHECKS) ? host_memory_lost_in(from, from + bytes) - from
-						 : bytes;
+	return host_memory_lost_in(from, from + bytes) - from;
 }
 
 /*

@@ -48,7 +48,7 @@ static noinline void access_parts(struct vcpu *vcpu, u64 addr, unsigned size, bo
  */
 static bool meets_lost(struct vcpu *vcpu, gpa_t page)
 {
-	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || likely(!guest_is_lost(vcpu->vm, page)))
+	if (likely(!guest_is_lost(vcpu->vm, page)))
 		return false;
 	vcpu_lost_access(vcpu, page);
 	return true;

@@ -92,8 +92,7 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	 * Behind that: what it could not do for a page that was lost at this moment is no page
 	 * without RAM.
 	 */
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) &&
-	    unlikely(guest_is_lost(vcpu->vm, exit->stage2.gpa))) {
+	if (unlikely(guest_is_lost(vcpu->vm, exit->stage2.gpa))) {
 		vcpu_lost_access(vcpu, exit->stage2.gpa);
 		return;
 	}

@@ -12,16 +12,17 @@
 /* Is some of it known to be lost? */
 static bool is_lost(u64 hpa, u64 size)
 {
-	return IS_ENABLED(CONFIG_MACHINE_CHECKS) &&
-	       host_memory_lost_in(ALIGN_DOWN(hpa, PAGE_SIZE), hpa + size) != hpa + size;
+	return host_memory_lost_in(ALIGN_DOWN(hpa, PAGE_SIZE), hpa + size) != hpa + size;
 }
 
+#if IS_ENABLED(CONFIG_MACHINE_CHECKS)
 bool guest_is_lost(struct vm *vm, gpa_t addr)
 {
 	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, addr.v);
 
 	return r && is_lost(r->hpa + (addr.v - r->gpa), 1);
 }
+#endif
 
 void *guest_ptr(struct vm *vm, gpa_t addr, u64 size)
 {

@@ -38,8 +38,15 @@ int guest_probe(struct vm *vm, u64 end);
  * disk's) is an access that failed and nothing else.
  */
 int guest_lost(struct vm *vm);
+#if IS_ENABLED(CONFIG_MACHINE_CHECKS)
 /* Is it RAM that the machine is known to have lost? All of the above refuse it. */
 bool guest_is_lost(struct vm *vm, gpa_t gpa);
+#else
+static inline bool guest_is_lost(struct vm *, gpa_t)
+{
+	return false;
+}
+#endif
 
 /* DEBUG: whatever the rights, and without a trace in the tables. */
 enum guest_access { ACCESS_READ, ACCESS_WRITE, ACCESS_FETCH, ACCESS_DEBUG };

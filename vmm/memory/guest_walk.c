@@ -124,7 +124,7 @@ static void path_note(struct guest_path *path, const void *entry, u64 value)
 /* None is there: for the CPU it would be a machine check, where it is lost. */
 static int no_entry(const struct walk *w, u64 gva, gpa_t at, struct guest_fault *f)
 {
-	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || !guest_is_lost(w->vcpu->vm, at))
+	if (!guest_is_lost(w->vcpu->vm, at))
 		return fault(w, gva, 0, f);
 	if (w->access != ACCESS_DEBUG)
 		vcpu_lost_access(w->vcpu, at);
@@ -263,7 +263,7 @@ static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u
 	}
 	path->page = guest_ptr(vcpu->vm, addr, PAGE_SIZE);
 	if (!path->page) {
-		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && guest_is_lost(vcpu->vm, addr))
+		if (guest_is_lost(vcpu->vm, addr))
 			vcpu_lost_access(vcpu, addr);
 		return -EIO;
 	}

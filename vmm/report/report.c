@@ -54,11 +54,9 @@ void report_node(report_say say)
 	}
 	for (unsigned n = 0; n < host_node_count(); n++)
 		report_memory(say, n);
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS)) {
-		corrected = host_machine_checks(&lost);
-		if (corrected || lost)
-			say("machine checks: %lu corrected, %lu not", corrected, lost);
-	}
+	corrected = host_machine_checks(&lost);
+	if (corrected || lost)
+		say("machine checks: %lu corrected, %lu not", corrected, lost);
 	own = host_own_bytes(&used);
 	say("hypervisor: %luK held in all, %luK of these in use", own >> 10, used >> 10);
 }
