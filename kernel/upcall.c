@@ -64,7 +64,7 @@ void upcall_start(void)
 		.machine_check = mce_taken,
 		.local_nmis = irq_local_nmis,
 		.device_fault = device_fault,
-		.route = IS_ENABLED(CONFIG_IOMMU) ? iommu_route_input : NULL,
+		.route = iommu_route_input,
 		.table_page = table_page,
 	};
 

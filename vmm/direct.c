@@ -16,7 +16,7 @@
 int direct_decide(struct vm *vm)
 {
 	const struct vm_config *c = vm->config;
-	bool reached = !vm->wide_ids || (IS_ENABLED(CONFIG_IOMMU) && host_iommu_wide());
+	bool reached = !vm->wide_ids || host_iommu_wide();
 	unsigned facts = reached ? 0 : DIRECT_WIDE_IDS, row = 0;
 	struct cpuid_regs r;
 	const char *why;

@@ -198,11 +198,12 @@ void host_sriov_disable(unsigned index);
  */
 bool host_sriov_text(unsigned index, char *text, size_t size);
 
-/* ---- IOMMU: only in images with IOMMU ------------------------------------- */
+/* ---- IOMMUs: images without IOMMU use none --------------------------------- */
 
 /* Memory that functions of one VM reach, and by which addresses. */
 struct host_iommu;
 
+#if IS_ENABLED(CONFIG_IOMMU)
 /*
  * Do IOMMUs stand between the functions and memory? Each function that is not attached reaches
  * nothing then.
@@ -211,6 +212,17 @@ bool host_iommu_on(void);
 
 /* Why no VM may have function `index` while they do, to end a sentence about it; NULL: nothing. */
 const char *host_iommu_unfit(unsigned index);
+#else
+static inline bool host_iommu_on(void)
+{
+	return false;
+}
+
+static inline const char *host_iommu_unfit(unsigned)
+{
+	return NULL;
+}
+#endif
 
 /* Whose functions they are. It stays until what is made for it is destroyed, or abandoned. */
 struct host_iommu_user {
@@ -266,10 +278,23 @@ struct host_iommu_state {
 	u64 dma;
 	u64 interrupts;
 };
+#if IS_ENABLED(CONFIG_IOMMU)
 bool host_iommu_state(unsigned index, struct host_iommu_state *out);
 
 /* Do interrupts of devices reach CPUs with APIC IDs above 254? */
 bool host_iommu_wide(void);
+#else
+static inline bool host_iommu_state(unsigned, struct host_iommu_state *)
+{
+	return false;
+}
+
+static inline bool host_iommu_wide(void)
+{
+	return false;
+}
+#endif
+
 /* Entries that an IOMMU keeps for the messages of one function. */
 struct host_messages {
 	/* count 0: none, for nothing is remapped */
@@ -278,6 +303,7 @@ struct host_messages {
 	u16 count;
 };
 
+#if IS_ENABLED(CONFIG_IOMMU)
 /*
  * Where IOMMUs remap interrupts: keeps entries for `count` messages of function `index`, no other
  * one's then. It may get fewer, 64 at least. 0, also where nothing is remapped; -ENOSPC: none are
@@ -293,5 +319,19 @@ void host_iommu_release(struct host_messages *kept);
  */
 int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count,
 		       struct host_msi *msi);
+#else
+static inline int host_iommu_reserve(unsigned, unsigned, struct host_messages *)
+{
+	return 0;
+}
+
+static inline void host_iommu_release(struct host_messages *) { }
+
+static inline int host_iommu_message(unsigned, const struct host_messages *, unsigned,
+				     struct host_msi *)
+{
+	return 0;
+}
+#endif
 
 #endif

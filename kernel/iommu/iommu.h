@@ -80,8 +80,12 @@ void iommu_faults_take(void);
  */
 const char *iommu_remap(void);
 
+#if IS_ENABLED(CONFIG_IOMMU)
 /* interrupts.c: upcall_route() of arch/x86_64/cpu/upcall.h. */
 int iommu_route_input(u32 gsi, u32 apic_id, u64 *entry);
+#else
+#define iommu_route_input NULL
+#endif
 
 /*
  * dmar_scope.c: does a structure of the DMAR (a DRHD, an RMRR, a SATC) name the function, or a

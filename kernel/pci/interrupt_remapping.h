@@ -23,5 +23,6 @@ struct interrupt_remapping {
 
 /* NULL: nothing is remapped. Set at boot, before any vector is taken. */
 extern const struct interrupt_remapping *interrupt_remapping;
+#define interrupts_are_remapped (IS_ENABLED(CONFIG_IOMMU) && interrupt_remapping)
 
 #endif

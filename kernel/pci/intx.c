@@ -113,7 +113,7 @@ void host_intx_release(u32 gsi)
 	if (!l)
 		return;
 	ioapic_mask(gsi, true);
-	if (IS_ENABLED(CONFIG_IOMMU) && interrupt_remapping)
+	if (interrupts_are_remapped)
 		interrupt_remapping->close(gsi);
 	host_msi_free(&l->vector);
 	__atomic_store_n(&l->taken, false, __ATOMIC_RELEASE);

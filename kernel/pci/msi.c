@@ -79,8 +79,8 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 	struct table *t;
 	int err = -ENOSPC;
 
-	if (!c || (c->apic_id > HIGHEST_ID && !(IS_ENABLED(CONFIG_IOMMU) && interrupt_remapping &&
-						interrupt_remapping->wide())))
+	if (!c ||
+	    (c->apic_id > HIGHEST_ID && !(interrupts_are_remapped && interrupt_remapping->wide())))
 		return -ERANGE;
 	t = table_of(cpu);
 	if (!t)
@@ -106,7 +106,7 @@ void host_msi_free(struct host_msi *v)
 {
 	struct table *t = v->count ? tables[v->cpu] : NULL;
 
-	if (IS_ENABLED(CONFIG_IOMMU) && interrupt_remapping)
+	if (interrupts_are_remapped)
 		interrupt_remapping->forget(v);
 	if (!t)
 		return;

@@ -56,6 +56,7 @@ u16 pci_find_cap(const struct pci_function *f, u16 id);
 /* The same of an extended one. */
 u16 pci_find_extended_cap(const struct pci_function *f, u16 id);
 
+#if IS_ENABLED(CONFIG_IOMMU)
 /*
  * pci_acs.c: what the function sends to others goes by the IOMMU, as far as its ACS can do that.
  * Again after a reset.
@@ -63,6 +64,11 @@ u16 pci_find_extended_cap(const struct pci_function *f, u16 id);
 void pci_isolate(const struct pci_function *f);
 /* it has been called: from then on a group goes by what ACS does, before by what it can */
 extern bool pci_isolating;
+#else
+static inline void pci_isolate(const struct pci_function *) { }
+
+#define pci_isolating false
+#endif
 
 /*
  * Clears and sets bits of a 16-bit register, which is written only if that changes it. False:

@@ -35,8 +35,8 @@ static bool isolates(const struct pci_function *f)
 	if (f->header_type != PCI_HEADER_BRIDGE)
 		need &= can;
 	/* pci_isolate() switches it on where there is an IOMMU; else it can be. */
-	return !(need & ~can) && !(IS_ENABLED(CONFIG_IOMMU) && pci_isolating &&
-				   need & ~pci_read(f->address, acs + PCI_ACS_CONTROL, 2));
+	return !(need & ~can) &&
+	       !(pci_isolating && need & ~pci_read(f->address, acs + PCI_ACS_CONTROL, 2));
 }
 
 const struct pci_function *pci_bridge_of(const struct pci_function *f)

@@ -278,8 +278,7 @@ static int wait_ready(struct host_pci_reset *r, const struct pci_function *f)
 			  r->by_bus ? r->link & ~ASPM : r->link);
 	restore_port(r, f);
 	pci_restore(f);
-	if (IS_ENABLED(CONFIG_IOMMU))
-		pci_isolate(f);
+	pci_isolate(f);
 	put_header(r, f);
 	pci_write(f->address, PCI_REG_COMMAND, 2, PCI_COMMAND_NO_INTX);
 	r->obeys = pci_still(f);

@@ -342,8 +342,7 @@ static int wait_for_all(struct card *c)
 			return ms < READY_MS ? -EBUSY : -EIO;
 	for (unsigned n = 0; n < c->coming; n++) {
 		pci_keep(&pci_functions[c->first + n]);
-		if (IS_ENABLED(CONFIG_IOMMU))
-			pci_isolate(pci_get(c->first + n));
+		pci_isolate(pci_get(c->first + n));
 	}
 	__atomic_store_n(&c->on, c->coming, __ATOMIC_RELEASE);
 	c->coming = 0;

@@ -42,7 +42,7 @@ static void say_blocked(unsigned i, const struct pci_info *f)
 {
 	struct host_iommu_state s = { 0 };
 
-	if (!IS_ENABLED(CONFIG_IOMMU) || !host_iommu_state(i, &s) || !(s.dma || s.interrupts)) {
+	if (!host_iommu_state(i, &s) || !(s.dma || s.interrupts)) {
 		commander_skip();
 		return;
 	}

@@ -167,8 +167,7 @@ static int check_rights(const struct vm_config_control *control, const struct vm
 				      : c->line_counters,
 			"pci_irq, pci_node, cache, bandwidth, counters, dmi = node: only a VM of the boot has it");
 	/* As pci_sriov_take() has it of VFs. */
-	if (c->nr_pci && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()) &&
-	    !(control->may & MAY_IDENTITY))
+	if (c->nr_pci && !host_iommu_on() && !(control->may & MAY_IDENTITY))
 		return vm_config_error(
 			err, c->file, c->line_pci,
 			"pci: without an IOMMU who has a function reaches all of the "

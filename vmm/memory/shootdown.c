@@ -62,7 +62,7 @@ int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum me
 {
 	int err = vm_map_host(vm, gpa, hpa, size, prot, type);
 
-	if (IS_ENABLED(CONFIG_IOMMU) && !err && type == MEMTYPE_WB && vm_parts(vm)->domain)
+	if (!err && type == MEMTYPE_WB && vm_parts(vm)->domain)
 		err = vm_domain_map(vm, gpa, hpa, size);
 	return err;
 }
@@ -119,7 +119,7 @@ int vm_unmap_for_cpus(struct vcpu *vcpu, gpa_t gpa, u64 size)
 
 int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
 {
-	bool contained = IS_ENABLED(CONFIG_IOMMU) && vm_parts(vcpu->vm)->domain;
+	bool contained = vm_parts(vcpu->vm)->domain;
 	int blocked = contained ? vm_domain_unmap(vcpu->vm, gpa, size) : 0;
 	int err = vm_unmap_for_cpus(vcpu, gpa, size);
 

@@ -84,11 +84,22 @@ int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size);
 int vm_unmap_for_cpus(struct vcpu *vcpu, gpa_t gpa, u64 size);
 
 /*
- * vm_domain.c, only in images with IOMMU: the part of the functions, of a VM with a domain. As
- * host_iommu_map() and _unmap().
+ * vm_domain.c: the part of the functions, of a VM with a domain. As host_iommu_map() and _unmap().
  */
+#if IS_ENABLED(CONFIG_IOMMU)
 int vm_domain_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size);
 /* Of what the second-level tables still map there. */
 int vm_domain_unmap(struct vm *vm, gpa_t gpa, u64 size);
+#else
+static inline int vm_domain_map(struct vm *, gpa_t, hpa_t, u64)
+{
+	return 0;
+}
+
+static inline int vm_domain_unmap(struct vm *, gpa_t, u64)
+{
+	return 0;
+}
+#endif
 
 #endif

@@ -144,8 +144,7 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 	struct pci_info info;
 
 	unfit = host_pci_info(f->index, &info) ? pci_unfit(&info) : NULL;
-	if (IS_ENABLED(CONFIG_IOMMU))
-		unfit = unfit ? unfit : host_iommu_unfit(f->index);
+	unfit = unfit ? unfit : host_iommu_unfit(f->index);
 	if (IS_ENABLED(CONFIG_SRIOV) && unfit && host_sriov_is_vf(f->index) &&
 	    !host_sriov_on(f->index))
 		unfit = "the VM that has its physical function has just switched it off";
@@ -160,7 +159,7 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 				  has == vm->config->name ? own_reason(pci, f)
 							  : states[owned[f->index].state]);
 	pci->function[pci->nr_functions++] = *f;
-	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() ? pci_iommu_check_group(vm, &info) : 0;
+	return host_iommu_on() ? pci_iommu_check_group(vm, &info) : 0;
 }
 
 /* What the VM file says of functions is about functions that it has. */
@@ -272,8 +271,8 @@ static bool in_group(unsigned i, const struct pci_address *group)
 {
 	struct pci_info info;
 
-	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() && !owned[i].by &&
-	       host_pci_info(i, &info) && pci_same_address(&info.group, group);
+	return host_iommu_on() && !owned[i].by && host_pci_info(i, &info) &&
+	       pci_same_address(&info.group, group);
 }
 
 /* Does it want function i, or another one that is not kept apart from that? Lock held. */

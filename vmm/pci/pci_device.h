@@ -184,7 +184,8 @@ static inline bool pci_is_away(const struct pci_device *d)
 	return d->gone || busy == PCI_RESETS || busy == PCI_LEAVES;
 }
 
-/* pci_iommu.c, only in images with IOMMU */
+/* pci_iommu.c */
+#if IS_ENABLED(CONFIG_IOMMU)
 /*
  * Is another VM's function not kept apart from this one? Asked once this is taken, so that of two
  * VMs one sees the other. 0, or -EINVAL, printed.
@@ -204,6 +205,29 @@ int pci_iommu_attach(struct vm *vm, struct vm_pci *pci);
 bool pci_iommu_block(struct vm_pci *pci, unsigned n);
 /* After that, of all. */
 void pci_iommu_destroy(struct vm *vm, const struct vm_pci *pci);
+#else
+static inline int pci_iommu_check_group(struct vm *, const struct pci_info *)
+{
+	return 0;
+}
+
+static inline int pci_iommu_create(struct vm *, struct vm_pci *)
+{
+	return 0;
+}
+
+static inline int pci_iommu_attach(struct vm *, struct vm_pci *)
+{
+	return 0;
+}
+
+static inline bool pci_iommu_block(struct vm_pci *, unsigned)
+{
+	return false;
+}
+
+static inline void pci_iommu_destroy(struct vm *, const struct vm_pci *) { }
+#endif
 
 /* pci_sriov.c, only in images with SRIOV */
 /* Has the VFs prepared that the VM's file lets others have. 0, or -EINVAL, printed. */

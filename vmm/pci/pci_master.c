@@ -21,8 +21,8 @@ int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on)
 			continue;
 		vm_stage2_lock(vcpu);
 		/* Also of one that is being reset, which has no registers now. */
-		pci->device[i]->gated = !on || vcpu->vm->end != VM_RUNNING ||
-					(IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(i));
+		pci->device[i]->gated =
+			!on || vcpu->vm->end != VM_RUNNING || vm_pci_is_silent(pci, i);
 		pci_config_gate_master(&pci->device[i]->config, pci->device[i]->gated);
 		vm_stage2_unlock(vcpu->vm);
 		return 0;

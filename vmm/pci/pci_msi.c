@@ -53,9 +53,7 @@ static void reclaim(struct pci_device *d)
 /* Where interrupts are remapped the message names entries of the function's IOMMU. */
 static int remap(const struct pci_vector *v, unsigned count, struct host_msi *msi)
 {
-	return IS_ENABLED(CONFIG_IOMMU)
-		       ? host_iommu_message(v->dev->host->index, &v->dev->kept, count, msi)
-		       : 0;
+	return host_iommu_message(v->dev->host->index, &v->dev->kept, count, msi);
 }
 
 static int alloc_on(unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
@@ -116,7 +114,7 @@ static bool arm_direct(struct pci_vector *v, unsigned count, const struct vcpu *
 		.data = (u8)v->data,
 	};
 
-	if (to->apic_id >= XAPIC_BROADCAST && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_wide()))
+	if (to->apic_id >= XAPIC_BROADCAST && !host_iommu_wide())
 		return false;
 	if (v->msi.entries == count && v->msi.cpu == new.cpu && v->msi.first == new.first)
 		return true;
@@ -338,9 +336,7 @@ static int reserve(struct pci_device *d)
 	u32 at = d->config.msi;
 	unsigned several = at ? 1u << PCI_MSI_CAPABLE(config_read(d, at + PCI_MSI_CONTROL, 2)) : 0;
 	unsigned count = MAX(d->nr_msix, MIN(several, PCI_MSI_MAX));
-	int err = IS_ENABLED(CONFIG_IOMMU) && count
-			  ? host_iommu_reserve(d->host->index, 2 * count, &d->kept)
-			  : 0;
+	int err = count ? host_iommu_reserve(d->host->index, 2 * count, &d->kept) : 0;
 
 	d->served_msix = d->nr_msix;
 	if (err == -ENOMEM)
@@ -409,8 +405,7 @@ void pci_msi_destroy(struct pci_device *d)
 		host_msi_free(&d->msix[i].msi);
 		host_msi_free(&d->msix[i].old);
 	}
-	if (IS_ENABLED(CONFIG_IOMMU))
-		host_iommu_release(&d->kept);
+	host_iommu_release(&d->kept);
 	if (d->msix)
 		host_pages_free(d->msix, msix_pages(d));
 }

@@ -249,7 +249,7 @@ static void let_go(struct vm *vm, struct root *r, unsigned i)
 	const struct host_pci_function *f = &r->pci.function[i];
 	struct pci_device *d = r->pci.device[i];
 	bool lingers = r->end.of[i].lingers, obeys = !r->end.of[i].result;
-	bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(&r->pci, i);
+	bool blocked = pci_iommu_block(&r->pci, i);
 
 	tell(vm, r, i, blocked);
 	vm->quarantined = vm->quarantined || (!obeys && !lingers && !blocked);
@@ -285,8 +285,7 @@ static void root_destroy(struct vm *vm, void *instance)
 	pci_end_wait(&r->end);
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
 		let_go(vm, r, i);
-	if (IS_ENABLED(CONFIG_IOMMU))
-		pci_iommu_destroy(vm, &r->pci);
+	pci_iommu_destroy(vm, &r->pci);
 	pci_intx_destroy(&r->pci);
 	vm->pci = NULL;
 	if (vm->pci_end)
@@ -362,14 +361,12 @@ static int root_create(struct vm *vm, void **instance)
 	if (vm->config->nr_pci && host_pci_ecam(&base, &last_bus))
 		err = pci_root_ecam(vm, base, last_bus);
 	err = err ? err : pci_assign(vm, &r->pci);
-	if (IS_ENABLED(CONFIG_IOMMU))
-		err = err ? err : pci_iommu_create(vm, &r->pci);
+	err = err ? err : pci_iommu_create(vm, &r->pci);
 	err = err ? err : vm_register_pio(vm, PCI_CONFIG_ADDRESS, 1, &address_ops, r);
 	err = err ? err : vm_register_pio(vm, PCI_CONFIG_DATA, 4, &data_ops, r);
 	for (unsigned i = 0; !err && i < r->pci.nr_functions; i++)
 		err = create_device(vm, r, i);
-	if (IS_ENABLED(CONFIG_IOMMU))
-		err = err ? err : pci_iommu_attach(vm, &r->pci);
+	err = err ? err : pci_iommu_attach(vm, &r->pci);
 	if (err)
 		return err;
 	pci_stand_ins(&r->pci, &r->stand_ins);

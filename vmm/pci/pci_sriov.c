@@ -128,7 +128,7 @@ int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_
 			"%s: the VM that has its physical function has not switched it on (sriov_numvfs): it is "
 			"started then",
 			name);
-	if (!vm->config->trusted && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()))
+	if (!vm->config->trusted && !host_iommu_on())
 		return pci_refuse(
 			vm,
 			"%s: without an IOMMU who has it commands the node: only for VMs with trusted = yes",
@@ -194,7 +194,7 @@ void pci_sriov_pulled(struct vcpu *vcpu, unsigned n, int err)
 {
 	struct vm_pci *pci = vcpu->vm->pci;
 	struct pci_device *d = pci->device[n];
-	bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(pci, n);
+	bool blocked = pci_iommu_block(pci, n);
 
 	if (err && err != -ENODEV) {
 		vm_tell(d->vm, "pci: " PCI_FORMAT " does not stop%s",

@@ -63,8 +63,7 @@ static void come_back(struct vcpu *vcpu, unsigned n, int err)
 	 * (pci_master.c).
 	 */
 	pci_config_gate_master(&d->config,
-			       d->gated || vcpu->vm->end != VM_RUNNING ||
-				       (IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(n)));
+			       d->gated || vcpu->vm->end != VM_RUNNING || vm_pci_is_silent(pci, n));
 	pci_bars_update(vcpu, d);
 	pci_msi_reset(d);
 }

@@ -80,11 +80,23 @@ void pci_intx_lead(struct vm_pci *pci, unsigned pin, u64 rte);
 /* With that: has a CPU not ended one yet? end: it is ended first. */
 bool pci_intx_in_service(struct vm_pci *pci, unsigned pin, bool end);
 
+/* Shall function n send nothing any more? */
+static inline bool vm_pci_is_silent(const struct vm_pci *pci, unsigned n)
+{
+	return IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(n);
+}
+
 /*
- * pci_iommu.c, only in images with IOMMU: what the i-th function of the machine reaches, in words;
- * false: no IOMMU is used.
+ * pci_iommu.c: what the i-th function of the machine reaches, in words; false: no IOMMU is used.
  */
+#if IS_ENABLED(CONFIG_IOMMU)
 bool pci_iommu_text(unsigned i, char *text, size_t size);
+#else
+static inline bool pci_iommu_text(unsigned, char *, size_t)
+{
+	return false;
+}
+#endif
 
 /*
  * pci_sriov.c, only in images with SRIOV: are all VFs that the VM file wants switched on? Any CPU.

@@ -77,7 +77,7 @@ static void report_function(report_say say, unsigned i, const struct pci_info *f
 		snprintf(node, sizeof(node), "%u", f->node);
 	say("    NUMA node %s; group " PCI_FORMAT "; %s%s%s", node, PCI_FORMAT_ARGS(f->group),
 	    fitness == PCI_UNFIT ? "unfit for a VM" : "fit for a VM", why[0] ? ": " : "", why);
-	if (IS_ENABLED(CONFIG_IOMMU) && pci_iommu_text(i, text, sizeof(text)))
+	if (pci_iommu_text(i, text, sizeof(text)))
 		say("    IOMMU: %s", text);
 	if (IS_ENABLED(CONFIG_SRIOV) && host_sriov_text(i, text, sizeof(text)))
 		say("    SR-IOV: %s", text);
