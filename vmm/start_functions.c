@@ -19,7 +19,7 @@ static u8 turns; /* how often some could be had again, modulo 256; guarded by mo
  */
 static bool are_there(const struct vm_config *c, bool others)
 {
-	return (!IS_ENABLED(CONFIG_SRIOV) || vm_pci_has_vfs(c)) && !vm_pci_resetting(c, others);
+	return vm_pci_has_vfs(c) && !vm_pci_resetting(c, others);
 }
 
 bool monitor_has_functions(struct slot *s)

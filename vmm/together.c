@@ -38,7 +38,7 @@ void monitor_check_together(void)
 				(IS_ENABLED(CONFIG_COMMANDER) &&
 				 vm_config_check_control(file, monitor_nr_slots, i, &err))))
 			refuse(&monitor_slots[i], &err);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_SRIOV) && i < monitor_nr_slots; i++)
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (file[i] && vm_config_check_vfs(file, monitor_nr_slots, i, &err))
 			refuse(&monitor_slots[i], &err);
 	for (unsigned i = 0; IS_ENABLED(CONFIG_VIRTIO_NET) && i < monitor_nr_slots; i++)

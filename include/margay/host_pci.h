@@ -168,7 +168,7 @@ bool host_intx_in_service(u32 gsi, bool end);
 /* Masks it and gives it back; fn does not run any more when it returns. */
 void host_intx_release(u32 gsi);
 
-/* ---- SR-IOV: only in images with SRIOV --------------------------------- */
+/* ---- SR-IOV: images without SRIOV know no VFs --------------------------- */
 
 /*
  * Makes VFs 0 to count - 1 of function `index`, none of which is on, ready to be switched on: their
@@ -178,9 +178,22 @@ void host_intx_release(u32 gsi);
 const char *host_sriov_prepare(unsigned index, unsigned count);
 /* The function that is VF n of function `index`; -1: it is not prepared for so many. */
 int host_sriov_vf(unsigned index, unsigned n);
+#if IS_ENABLED(CONFIG_SRIOV)
 bool host_sriov_is_vf(unsigned index);
 /* Is the VF there? */
 bool host_sriov_on(unsigned index);
+#else
+static inline bool host_sriov_is_vf(unsigned)
+{
+	return false;
+}
+
+static inline bool host_sriov_on(unsigned)
+{
+	return false;
+}
+#endif
+
 /*
  * Switches VFs 0 to count - 1 on, quiet, which takes 100 ms, or up to two seconds, and waits for
  * nothing. 0; -EBUSY: they are coming, and want the same call again, soon; -EINVAL: not prepared;
@@ -192,11 +205,18 @@ int host_sriov_enable(unsigned index, unsigned count);
  * finds nothing there.
  */
 void host_sriov_disable(unsigned index);
+#if IS_ENABLED(CONFIG_SRIOV)
 /*
  * For an operator: how many VFs the function has or can have, or why none. False: it is not one
  * that has any.
  */
 bool host_sriov_text(unsigned index, char *text, size_t size);
+#else
+static inline bool host_sriov_text(unsigned, char *, size_t)
+{
+	return false;
+}
+#endif
 
 /* ---- IOMMUs: images without IOMMU use none --------------------------------- */
 

@@ -37,8 +37,7 @@ bool dmar_names(const struct dmar_info *d, const struct dmar_unit *u, const stru
 	u16 bdf = (u16)(f->address.bus << 8 | f->address.devfn);
 
 	/* VFs go with their PF (VT-d 4.0, 8.3). */
-	if (IS_ENABLED(CONFIG_SRIOV))
-		f = pci_physical(f);
+	f = pci_physical(f);
 	for (unsigned i = 0; u->segment == f->address.segment && i < u->nr_scopes; i++) {
 		const struct dmar_scope *s = &d->scope[u->first_scope + i];
 		const struct pci_function *n = NULL;

@@ -91,8 +91,15 @@ struct pci_address pci_group(const struct pci_function *f);
  */
 bool pci_conventional(const struct pci_function *f);
 
-/* Only in images with SRIOV: the PF of a VF; any other function itself. */
+#if IS_ENABLED(CONFIG_SRIOV)
+/* The PF of a VF; any other function itself. */
 const struct pci_function *pci_physical(const struct pci_function *f);
+#else
+static inline const struct pci_function *pci_physical(const struct pci_function *f)
+{
+	return f;
+}
+#endif
 
 /* Does an ECAM of the MCFG reach the first function, and with it segment 0? */
 bool pci_has_ecam(void);

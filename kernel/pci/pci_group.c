@@ -26,7 +26,7 @@ static bool isolates(const struct pci_function *f)
 	 * VFs without it do not send to others of their device (PCI Express 6.12.1.2): else they
 	 * would have to have it.
 	 */
-	if (!acs && IS_ENABLED(CONFIG_SRIOV) && pci_physical(f) != f)
+	if (!acs && pci_physical(f) != f)
 		return true;
 	if (!acs)
 		return f->header_type == PCI_HEADER_FUNCTION &&
@@ -42,7 +42,7 @@ static bool isolates(const struct pci_function *f)
 const struct pci_function *pci_bridge_of(const struct pci_function *f)
 {
 	/* a virtual function may have another */
-	u8 bus = (IS_ENABLED(CONFIG_SRIOV) ? pci_physical(f) : f)->address.bus;
+	u8 bus = pci_physical(f)->address.bus;
 	const struct pci_function *b;
 
 	for (unsigned i = 0; (b = pci_get(i)); i++)

@@ -305,7 +305,7 @@ static int wait_end(struct host_pci_reset *r, const struct pci_function *f)
 /* A virtual function that is off: nothing is there to be reset, or to do anything. */
 static bool is_absent(unsigned index)
 {
-	return IS_ENABLED(CONFIG_SRIOV) && host_sriov_is_vf(index) && !host_sriov_on(index);
+	return host_sriov_is_vf(index) && !host_sriov_on(index);
 }
 
 void host_pci_reset_begin(struct host_pci_reset *r, unsigned index)

@@ -348,7 +348,7 @@ void pci_route_facts(const struct host_module *(*module)(unsigned i))
 
 int host_intx_route(unsigned index, struct host_intx *out)
 {
-	int err = IS_ENABLED(CONFIG_SRIOV) && host_sriov_is_vf(index) ? -ENXIO : routes[index].err;
+	int err = host_sriov_is_vf(index) ? -ENXIO : routes[index].err;
 
 	if (!err)
 		*out = (struct host_intx){ routes[index].at.gsi, routes[index].at.active_low };

@@ -112,14 +112,24 @@ void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);
  * tables, and their entry point in the last 64 KiB below 1 MiB. 0; -ENOSPC: they do not fit.
  */
 int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
+#if IS_ENABLED(CONFIG_SRIOV)
 /*
- * guest_acpi_vfs.c, not pure, in images with SRIOV: of the VM's n-th function; windows behind those
+ * guest_acpi_vfs.c, not pure: of the VM's n-th function; windows behind those
  * that there are.
  */
 void guest_acpi_vfs(const struct vm_pci *, unsigned n, struct acpi_guest *,
 		    struct acpi_guest_window *, struct acpi_guest_root *);
 /* acpi_vfs.c: the functions that may go, and the event by which the guest looks for them. */
 void acpi_put_vfs(struct aml *a, const struct acpi_guest *in);
+#else
+static inline void guest_acpi_vfs(const struct vm_pci *, unsigned, struct acpi_guest *,
+				  struct acpi_guest_window *, struct acpi_guest_root *)
+{
+}
+
+static inline void acpi_put_vfs(struct aml *, const struct acpi_guest *) { }
+#endif
+
 /*
  * uuid.c: the UUID of version 5 (RFC 9562, 5.5) of a name of at most 39 bytes, in that standard's
  * order of bytes.

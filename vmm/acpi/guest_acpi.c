@@ -179,8 +179,7 @@ static void collect_pci(struct collected *c, const struct vm *vm)
 					f->bar[k].base,
 					f->bar[k].size,
 				};
-		if (IS_ENABLED(CONFIG_SRIOV))
-			guest_acpi_vfs(pci, i, &c->guest, c->window, c->root);
+		guest_acpi_vfs(pci, i, &c->guest, c->window, c->root);
 		add_intx(c, pci, i);
 	}
 	if (!IS_ENABLED(CONFIG_VIRTIO) || !vm->virtual)

@@ -264,8 +264,7 @@ static int check_beside(const struct vm_config *c, struct config_error *err)
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		for (unsigned i = 0; !e && i <= n; i++)
 			e = vm_config_check_trusted(others, n + 1, i, err);
-	if (IS_ENABLED(CONFIG_SRIOV))
-		e = e ? e : vm_config_check_vfs(others, n + 1, n, err);
+	e = e ? e : vm_config_check_vfs(others, n + 1, n, err);
 	if (IS_ENABLED(CONFIG_VIRTIO_NET))
 		e = e ? e : vm_config_check_net(others, n, err);
 	return e;

@@ -371,7 +371,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		config_resolve_ends(&p);
 	if (PCI && !p.over)
 		config_resolve_dma(&p);
-	if (IS_ENABLED(CONFIG_SRIOV) && !p.over)
+	if (!p.over)
 		config_resolve_vfs(&p);
 	if (IS_ENABLED(CONFIG_COMMANDER) && !p.over && out->line_may && !out->control.commands)
 		config_fail(&p, "control_may: without control = yes it may nothing");

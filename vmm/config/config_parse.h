@@ -88,9 +88,18 @@ void config_resolve_dma(struct parser *p);
 
 /* config_sriov.c */
 int config_set_vfs(struct parser *p, struct span v);
+#if IS_ENABLED(CONFIG_SRIOV)
 /* `vf:00:08.0:1` */
 bool config_pci_vf(struct span s, struct vm_config_pci *out);
 /* After all keys: do vfs and pci go together? */
 void config_resolve_vfs(struct parser *p);
+#else
+static inline bool config_pci_vf(struct span, struct vm_config_pci *)
+{
+	return false;
+}
+
+static inline void config_resolve_vfs(struct parser *) { }
+#endif
 
 #endif

@@ -72,8 +72,7 @@ static int add_function(struct parser *p, struct span v)
 		return config_fail(p, "pci = vf:...: needs CONFIG_SRIOV");
 	if (config_pci_address(v, &new->address))
 		new->by = VM_PCI_ADDRESS;
-	else if (!parse_class(v, new) && !parse_id(v, new) &&
-		 !(IS_ENABLED(CONFIG_SRIOV) && config_pci_vf(v, new)))
+	else if (!parse_class(v, new) && !parse_id(v, new) && !config_pci_vf(v, new))
 		return config_wrong(
 			p, "pci",
 			"an address like 01:00.0, class:0107, or vendor and device like 8086:10d3",

@@ -21,8 +21,16 @@ int vm_config_check_earlier(const struct vm_config *const file[], const char *co
  * config_sriov.c: is each VF that file i wants one of a function that another file has by its
  * address, with so many?
  */
+#if IS_ENABLED(CONFIG_SRIOV)
 int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, unsigned i,
 			struct config_error *err);
+#else
+static inline int vm_config_check_vfs(const struct vm_config *const[], unsigned, unsigned,
+				      struct config_error *)
+{
+	return 0;
+}
+#endif
 
 /* Is file i, if it is trusted, beside trusted ones only? */
 int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i,

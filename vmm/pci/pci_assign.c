@@ -145,8 +145,7 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 
 	unfit = host_pci_info(f->index, &info) ? pci_unfit(&info) : NULL;
 	unfit = unfit ? unfit : host_iommu_unfit(f->index);
-	if (IS_ENABLED(CONFIG_SRIOV) && unfit && host_sriov_is_vf(f->index) &&
-	    !host_sriov_on(f->index))
+	if (unfit && host_sriov_is_vf(f->index) && !host_sriov_on(f->index))
 		unfit = "the VM that has its physical function has just switched it off";
 	if (unfit)
 		return pci_refuse(vm, PCI_FORMAT " cannot be passed through: %s",
@@ -223,16 +222,13 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 
 		for (unsigned i = 0; host_pci_function(i, &f); i++) {
 			/* A VF is only had as one, or by its address. */
-			if ((IS_ENABLED(CONFIG_SRIOV) && c->pci[n].by != VM_PCI_ADDRESS &&
-			     host_sriov_is_vf(i)) ||
+			if ((c->pci[n].by != VM_PCI_ADDRESS && host_sriov_is_vf(i)) ||
 			    !matches(&c->pci[n], &f))
 				continue;
 			found = true;
 			if (has_already(pci, i) && !is_slip(c, n))
 				continue;
-			err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_take(vm, &c->pci[n], &f)
-				      ? -EINVAL
-				      : assign(vm, pci, &f);
+			err = pci_sriov_take(vm, &c->pci[n], &f) ? -EINVAL : assign(vm, pci, &f);
 			if (err)
 				return err;
 		}
@@ -246,9 +242,7 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 			return pci_refuse(vm, "the machine has no function %04x:%04x",
 					  c->pci[n].vendor, c->pci[n].device);
 	}
-	err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_prepare(vm, pci)
-		      ? -EINVAL
-		      : check_facts(vm, pci, &c->pci_irq, "pci_irq");
+	err = pci_sriov_prepare(vm, pci) ? -EINVAL : check_facts(vm, pci, &c->pci_irq, "pci_irq");
 	err = err ? err : check_facts(vm, pci, &c->pci_node, "pci_node");
 	err = err ? err : place(vm, pci);
 	for (unsigned i = 0; !err && i < pci->nr_functions; i++)
@@ -260,8 +254,7 @@ static bool is_wanted(const struct vm_config *c, const struct host_pci_function 
 {
 	for (unsigned n = 0; n < c->nr_pci; n++)
 		if (matches(&c->pci[n], f) ||
-		    (IS_ENABLED(CONFIG_SRIOV) && c->pci[n].by == VM_PCI_VF &&
-		     host_sriov_is_vf(f->index)))
+		    (c->pci[n].by == VM_PCI_VF && host_sriov_is_vf(f->index)))
 			return true;
 	return false;
 }

@@ -229,27 +229,12 @@ static inline bool pci_iommu_block(struct vm_pci *, unsigned)
 static inline void pci_iommu_destroy(struct vm *, const struct vm_pci *) { }
 #endif
 
-/* pci_sriov.c, only in images with SRIOV */
+/* pci_sriov.c */
+#if IS_ENABLED(CONFIG_SRIOV)
 /* Has the VFs prepared that the VM's file lets others have. 0, or -EINVAL, printed. */
 int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci);
 /* Wants the VM a VF of *f, *f is that one now. 0, or -EINVAL, printed. */
 int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_pci_function *f);
-/*
- * A VF is being made for its VM: its PF's VM may pull it out, until it has left. 0, or -ENODEV,
- * printed: it just went off.
- */
-int pci_sriov_join(struct pci_device *d);
-void pci_sriov_leave(struct pci_device *d);
-/* Has the capability shown in place of the device's, in the list of nr, with nothing on. */
-void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr);
-/*
- * Is this offset in it? Then these are to be called, aligned and of 1, 2 or 4 bytes, and not the
- * device's.
- */
-bool pci_sriov_owns(const struct pci_device *d, u16 offset);
-u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size);
-/* PCI_CHANGED_VFS, or 0 */
-unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value);
 /*
  * Of a PF, from which no VM gets a VF any more: true: some may have one. Until they have not, which
  * each of them is asked, pci_sriov_off() is -EBUSY; then, or when it has been asked for too long
@@ -271,6 +256,62 @@ void pci_sriov_come(struct pci_device *d, int err);
  */
 void pci_sriov_pulled(struct vcpu *vcpu, unsigned n, int err);
 void pci_sriov_tell(struct vcpu *vcpu);
+#else
+static inline int pci_sriov_prepare(struct vm *, const struct vm_pci *)
+{
+	return 0;
+}
+
+static inline int pci_sriov_take(struct vm *, const struct vm_config_pci *,
+				 struct host_pci_function *)
+{
+	return 0;
+}
+
+static inline bool pci_sriov_close(struct pci_device *)
+{
+	return false;
+}
+
+static inline int pci_sriov_off(unsigned, u64)
+{
+	return 0;
+}
+
+static inline int pci_sriov_restore(struct pci_device *)
+{
+	return 0;
+}
+
+static inline int pci_sriov_on(const struct pci_device *)
+{
+	return 0;
+}
+
+static inline void pci_sriov_come(struct pci_device *, int) { }
+
+static inline void pci_sriov_pulled(struct vcpu *, unsigned, int) { }
+
+static inline void pci_sriov_tell(struct vcpu *) { }
+#endif
+
+/* The rest of it, which is there with SRIOV only, is called by the functions behind it. */
+/*
+ * A VF is being made for its VM: its PF's VM may pull it out, until it has left. 0, or -ENODEV,
+ * printed: it just went off.
+ */
+int pci_sriov_join(struct pci_device *d);
+void pci_sriov_leave(struct pci_device *d);
+/* Has the capability shown in place of the device's, in the list of nr, with nothing on. */
+void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr);
+/*
+ * Is this offset in it? Then these are to be called, aligned and of 1, 2 or 4 bytes, and not the
+ * device's.
+ */
+bool pci_sriov_owns(const struct pci_device *d, u16 offset);
+u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size);
+/* PCI_CHANGED_VFS, or 0 */
+unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value);
 /*
  * pci_shadow.c: where the VM has none of its functions: a VF of one of these, which is not its own?
  * *value: what is read.

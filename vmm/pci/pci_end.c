@@ -15,7 +15,7 @@ void pci_end_begin(struct pci_end *e, const struct vm_pci *pci)
 			e->of[i].reset = d->reset;
 		else
 			pci_reset_begin(&e->of[i].reset, pci->function[i].index,
-					IS_ENABLED(CONFIG_SRIOV) && pci_sriov_close(d));
+					pci_sriov_close(d));
 		e->of[i].reset.host.decodes = true;
 		e->of[i].result = -EBUSY;
 	}

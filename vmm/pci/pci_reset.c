@@ -24,7 +24,7 @@ void pci_reset_begin(struct pci_reset *r, unsigned index, bool vfs)
 
 int pci_reset_step(struct pci_reset *r)
 {
-	if (IS_ENABLED(CONFIG_SRIOV) && r->vfs && pci_sriov_off(r->host.index, r->since) == -EBUSY)
+	if (r->vfs && pci_sriov_off(r->host.index, r->since) == -EBUSY)
 		return -EBUSY;
 	r->vfs = false;
 	return host_pci_reset_step(&r->host);

@@ -335,7 +335,7 @@ static u8 free_bus(const struct vm_pci *pci)
 
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		u8 first = pci->function[i].address.bus;
-		u8 last = IS_ENABLED(CONFIG_SRIOV) ? vm_pci_last_bus(&pci->function[i]) : first;
+		u8 last = vm_pci_last_bus(&pci->function[i]);
 
 		if (first <= bus && bus <= last) {
 			bus = last + 1;

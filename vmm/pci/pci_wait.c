@@ -19,9 +19,8 @@ void pci_wait_begin(struct vcpu *vcpu, struct pci_device *d, enum pci_busy busy)
 	d->waits = vcpu;
 	d->reset.since = host_tsc();
 	if (resets)
-		pci_reset_begin(&d->reset, d->host->index,
-				IS_ENABLED(CONFIG_SRIOV) && pci_sriov_close(d));
-	else if (IS_ENABLED(CONFIG_SRIOV) && busy == PCI_VFS_GO)
+		pci_reset_begin(&d->reset, d->host->index, pci_sriov_close(d));
+	else if (busy == PCI_VFS_GO)
 		pci_sriov_close(d);
 	__atomic_store_n(&d->busy, busy, __ATOMIC_RELEASE);
 	vcpu->pci_waits = true;
@@ -31,9 +30,8 @@ void pci_wait_begin(struct vcpu *vcpu, struct pci_device *d, enum pci_busy busy)
 static int step(struct pci_device *d)
 {
 	switch (__atomic_load_n(&d->busy, __ATOMIC_ACQUIRE)) {
-	case PCI_VFS_COME: return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_on(d) : 0;
-	case PCI_VFS_GO:
-		return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_off(d->host->index, d->reset.since) : 0;
+	case PCI_VFS_COME: return pci_sriov_on(d);
+	case PCI_VFS_GO: return pci_sriov_off(d->host->index, d->reset.since);
 	default: return pci_reset_step(&d->reset);
 	}
 }
@@ -47,7 +45,7 @@ static void come_back(struct vcpu *vcpu, unsigned n, int err)
 	unsigned nr_caps;
 
 	/* One whose reset is known to hang is just quiet. */
-	d->gone = (err && err != -ENODEV) || (IS_ENABLED(CONFIG_SRIOV) && pci_sriov_restore(d));
+	d->gone = (err && err != -ENODEV) || pci_sriov_restore(d);
 	if (!d->gone && pci_root_has_line(d))
 		host_pci_write(f->index, PCI_REG_COMMAND, 2, 0);
 	d->gone = d->gone || pci_root_configure(d, &nr_caps);
@@ -78,15 +76,15 @@ static void is_over(struct vcpu *vcpu, unsigned n, int err)
 	busy = d->busy;
 	if (busy == PCI_RESETS)
 		come_back(vcpu, n, err);
-	else if (IS_ENABLED(CONFIG_SRIOV) && busy == PCI_LEAVES)
+	else if (busy == PCI_LEAVES)
 		pci_sriov_pulled(vcpu, n, err);
-	else if (IS_ENABLED(CONFIG_SRIOV) && busy == PCI_VFS_COME)
+	else if (busy == PCI_VFS_COME)
 		pci_sriov_come(d, err);
 	__atomic_store_n(&d->busy, PCI_FREE, __ATOMIC_RELEASE);
 	vm_stage2_unlock(vcpu->vm);
-	if (IS_ENABLED(CONFIG_SRIOV) && busy == PCI_LEAVES)
+	if (busy == PCI_LEAVES)
 		pci_sriov_tell(vcpu);
-	if (IS_ENABLED(CONFIG_SRIOV) && busy == PCI_VFS_COME && !err)
+	if (busy == PCI_VFS_COME && !err)
 		pci_tell_waiting();
 }
 

@@ -99,9 +99,16 @@ static inline bool pci_iommu_text(unsigned, char *, size_t)
 #endif
 
 /*
- * pci_sriov.c, only in images with SRIOV: are all VFs that the VM file wants switched on? Any CPU.
+ * pci_sriov.c: are all VFs that the VM file wants switched on? Any CPU.
  */
+#if IS_ENABLED(CONFIG_SRIOV)
 bool vm_pci_has_vfs(const struct vm_config *config);
+#else
+static inline bool vm_pci_has_vfs(const struct vm_config *)
+{
+	return true;
+}
+#endif
 
 /*
  * The same file's: where the registers of the VFs of the VM's n-th function lie that are other
@@ -109,7 +116,14 @@ bool vm_pci_has_vfs(const struct vm_config *config);
  */
 bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *base, u64 *size);
 /* The same file's: the bus of a function, or of the last of its VFs, if they are on later ones. */
+#if IS_ENABLED(CONFIG_SRIOV)
 u8 vm_pci_last_bus(const struct host_pci_function *f);
+#else
+static inline u8 vm_pci_last_bus(const struct host_pci_function *f)
+{
+	return f->address.bus;
+}
+#endif
 
 /*
  * fn() is called, on any CPU, when VFs have been switched on or functions are to be had again.

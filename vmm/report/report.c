@@ -79,7 +79,7 @@ static void report_function(report_say say, unsigned i, const struct pci_info *f
 	    fitness == PCI_UNFIT ? "unfit for a VM" : "fit for a VM", why[0] ? ": " : "", why);
 	if (pci_iommu_text(i, text, sizeof(text)))
 		say("    IOMMU: %s", text);
-	if (IS_ENABLED(CONFIG_SRIOV) && host_sriov_text(i, text, sizeof(text)))
+	if (host_sriov_text(i, text, sizeof(text)))
 		say("    SR-IOV: %s", text);
 	if (vm_pci_owner(i, owner))
 		say("    given to %s", owner);
