@@ -67,7 +67,7 @@ void alarm_init(void)
 	 * Lines of PCI functions: a guest that gets one of these wants it. Those that are no
 	 * function have input 0.
 	 */
-	for (unsigned i = 0; IS_ENABLED(CONFIG_PASSTHROUGH) && i < HOST_PCI_FUNCTIONS; i++)
+	for (unsigned i = 0; i < HOST_PCI_FUNCTIONS; i++)
 		if (!host_intx_route(i, &line) && line.gsi < 32)
 			taken |= 1u << line.gsi;
 	for (unsigned n = 0; n < COMPARATORS && !found; n++)

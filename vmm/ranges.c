@@ -60,7 +60,7 @@ static bool has_mmio_room(struct vm_ranges *all)
 
 	if (!all->mmio)
 		all->mmio = all->few;
-	if (all->nr_mmio < VM_FEW_MMIO || !IS_ENABLED(CONFIG_PASSTHROUGH) || all->mmio != all->few)
+	if (all->nr_mmio < VM_FEW_MMIO || !VM_MANY_MMIO || all->mmio != all->few)
 		return all->nr_mmio < (all->mmio == all->few ? VM_FEW_MMIO : VM_MAX_MMIO);
 	many = host_pages_alloc(MANY_PAGES, -1);
 	if (!many)
@@ -74,7 +74,7 @@ static void ranges_vm_destroy(struct vm *vm)
 {
 	struct vm_ranges *all = &vm_parts(vm)->ranges;
 
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && all->mmio != all->few)
+	if (VM_MANY_MMIO && all->mmio != all->few)
 		host_pages_free(all->mmio, MANY_PAGES);
 }
 

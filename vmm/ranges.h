@@ -61,6 +61,7 @@ void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
  */
 #define VM_FEW_MMIO (IS_ENABLED(CONFIG_PASSTHROUGH) ? 16 : 2 + IS_ENABLED(CONFIG_VM_POWER_BUTTON))
 #define VM_MAX_MMIO (IS_ENABLED(CONFIG_PASSTHROUGH) ? 512 : VM_FEW_MMIO)
+#define VM_MANY_MMIO (VM_MAX_MMIO > VM_FEW_MMIO) /* is there room of their own for more? */
 #define VM_MAX_MSR 16
 
 struct pio_range {

@@ -6,6 +6,7 @@
 #ifndef MARGAY_HOST_PCI_H
 #define MARGAY_HOST_PCI_H
 
+#include <margay/errno.h>
 #include <margay/pci.h>
 
 #define HOST_PCI_FUNCTIONS 512 /* the machine has no more, or they are not used */
@@ -26,11 +27,18 @@ bool host_pci_function(unsigned i, struct host_pci_function *out);
 u32 host_pci_read(unsigned index, u16 offset, unsigned size);
 void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value);
 
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
 /*
  * Fills cap[] with up to `max` capabilities, standard ones first, in list order; returns how many
  * there are.
  */
 unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max);
+#else
+static inline unsigned host_pci_caps(unsigned, struct pci_cap *, unsigned)
+{
+	return 0;
+}
+#endif
 
 /* Before its VM runs: each bridge above passes on what it sends. Logs where it did not. */
 void host_pci_open_way(unsigned index);
@@ -140,11 +148,18 @@ struct host_intx {
 	bool active_low;
 };
 
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
 /*
  * Where the interrupt pin of a function led at boot. 0; -ENXIO: it has none; -ENOENT: firmware does
  * not say it in constants.
  */
 int host_intx_route(unsigned index, struct host_intx *out);
+#else
+static inline int host_intx_route(unsigned, struct host_intx *)
+{
+	return -ENOENT;
+}
+#endif
 
 /*
  * Takes the line, masked. fn(arg, 0) runs as host_msi_alloc()'s, with the line masked until

@@ -227,8 +227,7 @@ void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
 	for (unsigned bus = 0; bus < 256; bus++)
 		scan_bus(0, (u8)bus);
 	scan_other_segments();
-	if (IS_ENABLED(CONFIG_PASSTHROUGH))
-		pci_route_init();
+	pci_route_init();
 	printk("pci: %u functions, configuration by %s", pci_nr_functions,
 	       pci_has_ecam() ? "ECAM" : "mechanism 1");
 	if (dropped)
@@ -269,8 +268,7 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 		.subordinate_bus = f->subordinate_bus,
 		.bus_reset = pci_own_port(f),
 	};
-	if (IS_ENABLED(CONFIG_PASSTHROUGH))
-		add_place(i, out);
+	add_place(i, out);
 	pci_bars(f, out->bar);
 	pciinfo_read(&reader, out);
 	pci_correct_resets(out);

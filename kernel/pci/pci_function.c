@@ -105,8 +105,7 @@ void pci_keep_quiet(struct pci_function *f)
 
 	if (pci_serves_others(f->header_type, f->id.class_code))
 		return;
-	if (IS_ENABLED(CONFIG_PASSTHROUGH))
-		pci_keep(f);
+	pci_keep(f);
 	if (IS_ENABLED(CONFIG_PCI_INFO) && f->id.class_code >> 8 == PCI_CLASS_USB)
 		pci_take_usb(f);
 	/*

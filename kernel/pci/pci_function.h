@@ -33,11 +33,15 @@ bool pci_pending(const struct pci_function *f);
 #define PCI_PENDING_MS 100 /* until that has ended, if it ever does */
 
 /* pci_kept.c, only in images with PASSTHROUGH. */
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
 /*
  * Keeps what firmware has set in the function, which nobody has had yet; what none shall have is
  * off from here on.
  */
 void pci_keep(struct pci_function *f);
+#else
+static inline void pci_keep(struct pci_function *) { }
+#endif
 /*
  * Sets that again, after a reset or where there is none, and forgets the errors that it has noted.
  */

@@ -71,9 +71,7 @@ static const char *away(const struct pci_function *f, unsigned i)
 {
 	const struct pci_bar *b = &f->bar[i];
 	bool io = pci_bar_is_io(b), meant;
-	enum pci_window window = IS_ENABLED(CONFIG_PASSTHROUGH)
-					 ? pci_window(f, io, b->base, b->size)
-					 : PCI_WINDOW_UNKNOWN;
+	enum pci_window window = pci_window(f, io, b->base, b->size);
 
 	if (window == PCI_WINDOW_OUT)
 		return "one of its BARs lies in no window of its root bus";

@@ -167,7 +167,7 @@ static const char *in_map(u64 base, u64 size)
 			continue;
 		if (r->type != BOOT_MEMORY_RESERVED)
 			return "one of its BARs lies over memory";
-		if (!IS_ENABLED(CONFIG_PASSTHROUGH) || !pci_in_any_window(base, size))
+		if (!pci_in_any_window(base, size))
 			return "one of its BARs lies over what the firmware has reserved";
 	}
 	return NULL;

@@ -12,11 +12,15 @@
 
 struct host_module;
 
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
 /*
  * Finds the roots, and each function's route for host_intx_route() (<margay/host_pci.h>). After
  * ACPI, NUMA and the functions.
  */
 void pci_route_init(void);
+#else
+static inline void pci_route_init(void) { }
+#endif
 
 /*
  * Takes what the first boot module `facts:NAME` says that is of this machine, where the tables do
@@ -28,14 +32,32 @@ void pci_route_facts(const struct host_module *(*module)(unsigned i));
 /* The tables of AML, the DSDT first: after pci_route_init(). */
 const struct aml_tables *pci_route_tables(void);
 
-/* The node of a function's root; -1: unknown. */
-int pci_node(const struct pci_function *f);
-
 /* Do its root's windows have these addresses (io: ports)? */
 enum pci_window { PCI_WINDOW_UNKNOWN, PCI_WINDOW_OUT, PCI_WINDOW_IN };
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
 enum pci_window pci_window(const struct pci_function *f, bool io, u64 base, u64 size);
 
 /* Has a root that is known a window that is known with all of this memory? */
 bool pci_in_any_window(u64 base, u64 size);
+
+/* The node of a function's root; -1: unknown. */
+int pci_node(const struct pci_function *f);
+#else
+/* Without it no AML of functions is read. */
+static inline enum pci_window pci_window(const struct pci_function *, bool, u64, u64)
+{
+	return PCI_WINDOW_UNKNOWN;
+}
+
+static inline bool pci_in_any_window(u64, u64)
+{
+	return false;
+}
+
+static inline int pci_node(const struct pci_function *)
+{
+	return -1;
+}
+#endif
 
 #endif

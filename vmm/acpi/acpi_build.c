@@ -118,8 +118,7 @@ static void put_dsdt(struct aml *a, const struct acpi_guest *in)
 		aml_bytes(a, uart, sizeof(uart));
 	if (IS_ENABLED(CONFIG_VM_ACPI_DEVICES))
 		acpi_put_devices(a);
-	if (IS_ENABLED(CONFIG_PASSTHROUGH))
-		acpi_put_pci(a, in);
+	acpi_put_pci(a, in);
 	if (IS_ENABLED(CONFIG_VM_CST))
 		acpi_put_cstates(a, in);
 }

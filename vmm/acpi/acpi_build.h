@@ -95,8 +95,13 @@ struct aml;
 struct vm;
 struct vm_pci;
 
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
 /* acpi_pci.c: the root buses and the ECAM, for the DSDT. */
 void acpi_put_pci(struct aml *a, const struct acpi_guest *in);
+#else
+static inline void acpi_put_pci(struct aml *, const struct acpi_guest *) { }
+#endif
+
 /* acpi_cst.c: the processors, for the DSDT, if each has C-states and they all fit. */
 void acpi_put_cstates(struct aml *a, const struct acpi_guest *in);
 /*

@@ -97,7 +97,7 @@ void ioapic_eoi(struct vm *vm, u8 vector)
 		if ((u8)io->rte[pin] != vector || !(io->rte[pin] & RTE_LEVEL))
 			continue;
 		io->rte[pin] &= ~RTE_REMOTE_IRR;
-		if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
+		if (vm->pci)
 			pci_intx_end(vm->pci, pin, &io->lines);
 		fire_level(io, pin);
 	}
@@ -115,7 +115,7 @@ static u32 indirect_read(struct ioapic *io)
 	}
 	if (index >= 2 * GUEST_IOAPIC_PINS)
 		return ~0u;
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && owns_entries(io) && index % 2 == 0 &&
+	if (owns_entries(io) && index % 2 == 0 &&
 	    pci_intx_in_service(io->vm->pci, index / 2, false))
 		return (u32)(io->rte[index / 2] | RTE_REMOTE_IRR);
 	return (u32)(io->rte[index / 2] >> (index % 2 * 32));
@@ -139,7 +139,7 @@ static void indirect_write(struct ioapic *io, u32 value)
 	 */
 	if (!(*rte & RTE_LEVEL))
 		*rte &= ~RTE_REMOTE_IRR;
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && owns_entries(io))
+	if (owns_entries(io))
 		pci_intx_lead(io->vm->pci, pin, *rte);
 	fire_level(io, pin);
 }

@@ -231,7 +231,7 @@ void lapic_direct_stop(struct vcpu *vcpu)
 		set_icr(vcpu, false);
 	/* No CPU goes back before the last one has stopped sending. */
 	wait_for_silence(vm);
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
+	if (vm->pci)
 		pci_silence(vcpu);
 	if (vm_still_sends(vm))
 		return;

@@ -13,9 +13,9 @@
 
 static s64 hypercall(struct vcpu *vcpu, u64 number, u64 b, u64 c)
 {
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && number == MARGAY_HC_INFO)
+	if (number == MARGAY_HC_INFO)
 		return dma_info(vcpu, b, c);
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && number == MARGAY_HC_DMA_CONFIRM)
+	if (number == MARGAY_HC_DMA_CONFIRM)
 		return dma_confirm(vcpu, b, c);
 	return MARGAY_HC_ENOSYS;
 }

@@ -5,11 +5,13 @@
 #ifndef VMM_PCI_DMA_H
 #define VMM_PCI_DMA_H
 
+#include <margay/abi.h>
 #include <margay/types.h>
 
 struct vcpu;
 struct vm;
 
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
 /*
  * The hypercalls MARGAY_HC_INFO and MARGAY_HC_DMA_CONFIRM, by their arguments; the answer. On the
  * vCPU's CPU.
@@ -22,5 +24,18 @@ s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on);
  * other vCPUs do. vCPU's CPU.
  */
 void pci_silence(struct vcpu *vcpu);
+#else
+static inline s64 dma_info(struct vcpu *, u64, u64)
+{
+	return MARGAY_HC_ENOSYS;
+}
+
+static inline s64 dma_confirm(struct vcpu *, u64, u64)
+{
+	return MARGAY_HC_ENOSYS;
+}
+
+static inline void pci_silence(struct vcpu *) { }
+#endif
 
 #endif

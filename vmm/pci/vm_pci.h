@@ -67,6 +67,7 @@ void pci_wait_go_on(struct vcpu *vcpu);
  * pci_intx.c: lines by the pins of the guest's I/O APIC; nothing is done for a pin without one. Any
  * CPU.
  */
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
 /*
  * The guest has ended its interrupt, which it shall be for the machine, too; lines: its asserted
  * pins.
@@ -79,6 +80,16 @@ void pci_intx_end(struct vm_pci *pci, unsigned pin, u32 *lines);
 void pci_intx_lead(struct vm_pci *pci, unsigned pin, u64 rte);
 /* With that: has a CPU not ended one yet? end: it is ended first. */
 bool pci_intx_in_service(struct vm_pci *pci, unsigned pin, bool end);
+#else
+static inline void pci_intx_end(struct vm_pci *, unsigned, u32 *) { }
+
+static inline void pci_intx_lead(struct vm_pci *, unsigned, u64) { }
+
+static inline bool pci_intx_in_service(struct vm_pci *, unsigned, bool)
+{
+	return false;
+}
+#endif
 
 /* Shall function n send nothing any more? */
 static inline bool vm_pci_is_silent(const struct vm_pci *pci, unsigned n)

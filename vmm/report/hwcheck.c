@@ -301,7 +301,7 @@ static void check_pci(bool ecam)
 		feature(ecam ? OK : MISSING, "PCI configuration by ECAM", "%s",
 			ecam ? ""
 			     : "no MCFG table, or no function in its reach: extended capabilities are out of reach");
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && !pci_segments(segments))
+	if (!pci_segments(segments))
 		feature(MISSING, "PCI segments", "%s", segments);
 	feature(IS_ENABLED(CONFIG_PASSTHROUGH) ? OK : OFF, "PCI functions for VMs", "%s",
 		IS_ENABLED(CONFIG_PASSTHROUGH) ? "by the key pci; what is fit says the list below"
