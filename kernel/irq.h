@@ -11,13 +11,21 @@ void irq_init(void);
 /* The inputs of the calling CPU's local APIC that are NMI by the MADT. */
 void irq_local_nmis(void);
 
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 /*
- * In images with DIRECT_INTERRUPTS (x2apic.c): whether x2APIC mode is wanted, for apic_init(), by
- * the DMAR and x2apic= of the command line; then a line where it stays off for that
- * (host_x2apic_off()). Once each.
+ * x2apic.c: whether x2APIC mode is wanted, for apic_init(), by the DMAR and x2apic= of the command
+ * line; then a line where it stays off for that (host_x2apic_off()). Once each.
  */
 bool x2apic_wanted(void);
 void x2apic_tell(void);
+#else
+static inline bool x2apic_wanted(void)
+{
+	return false;
+}
+
+static inline void x2apic_tell(void) { }
+#endif
 
 /*
  * Routes an ISA interrupt (0-15) as NMI to a CPU, through the MADT's source overrides; from 16 on

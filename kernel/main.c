@@ -209,12 +209,9 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id,
 	       host_is_x2apic() ? "x2APIC" : "xAPIC", apic_timer_mode());
 	smp_start();
-	if (IS_ENABLED(CONFIG_MICROCODE))
-		microcode_tell();
-	if (IS_ENABLED(CONFIG_MITIGATIONS))
-		mitigations_tell();
-	if (IS_ENABLED(CONFIG_CPU_POWER))
-		power_tell();
+	microcode_tell();
+	mitigations_tell();
+	power_tell();
 	per_cpu = IS_ENABLED(CONFIG_BOOT_LOG) ? pages_used() : 0;
 	irq_init();
 	pci_init(acpi.mcfg, &boot_info);
@@ -229,8 +226,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		smbios_init(&boot_info);
 	if (IS_ENABLED(CONFIG_PCI_FACTS))
 		pci_route_facts(host_module);
-	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
-		alarm_init();
+	alarm_init();
 	if (IS_ENABLED(CONFIG_HEST))
 		ghes_init();
 	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && boot_cmdline.corrected_in_time)
@@ -261,17 +257,14 @@ void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top)
 	pci_masters_off();
 
 	/* What the CPU can do may be another with it. */
-	if (IS_ENABLED(CONFIG_MICROCODE))
-		microcode_init(&boot_info);
+	microcode_init(&boot_info);
 	if (features_init())
 		panic("this CPU cannot run Margay");
 	features_setup_cpu();
 	errata_init();
 	errata_init_cpu();
-	if (IS_ENABLED(CONFIG_MITIGATIONS))
-		mitigations_init_cpu();
-	if (IS_ENABLED(CONFIG_CPU_POWER))
-		power_init_cpu();
+	mitigations_init_cpu();
+	power_init_cpu();
 	printk("CPU: %s, family %#x model %#x stepping %u",
 	       cpu_features.brand[0] ? cpu_features.brand : "no name", cpu_features.family,
 	       cpu_features.model, cpu_features.stepping);
@@ -280,10 +273,9 @@ void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top)
 	console_find(&boot_cmdline);
 	iommu_release();
 	init_numa();
-	if (apic_init(highest_apic_id(), IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && x2apic_wanted()))
+	if (apic_init(highest_apic_id(), x2apic_wanted()))
 		panic("no local APIC");
-	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
-		x2apic_tell();
+	x2apic_tell();
 	if (cpu_init_all())
 		panic("no memory for the data of CPU %u", cpu_count());
 	cpu_report_srat();

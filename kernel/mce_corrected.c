@@ -111,6 +111,5 @@ void corrected_tell(void)
 
 	printk("machine checks: corrected errors are looked for every %u s%s; where a guest has the local APIC, %s",
 	       PERIOD_SECONDS, ways[way],
-	       IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && host_alarm() ? "every 60 s by NMI"
-								    : "when it leaves its CPU");
+	       host_alarm() ? "every 60 s by NMI" : "when it leaves its CPU");
 }

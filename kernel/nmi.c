@@ -172,8 +172,7 @@ void nmi_look(void)
 		cpu->nmi_foreign = false;
 		return;
 	}
-	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (cpu->nmi_foreign || unclaimed) &&
-	    guest_apic_nmi())
+	if ((cpu->nmi_foreign || unclaimed) && guest_apic_nmi())
 		unclaimed = false;
 	if (unclaimed && platform(cpu, true))
 		return;

@@ -45,10 +45,17 @@ void nmi_taken(void);
 /* In a window: what the NMIs since the last one were. Interrupts off. */
 void nmi_look(void);
 
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 /*
  * guest_apic.c: the work item of a CPU whose local APIC is a guest's gets an NMI that no kick has
  * sent. In a window. False: its guest cannot have sent it.
  */
 bool guest_apic_nmi(void);
+#else
+static inline bool guest_apic_nmi(void)
+{
+	return false;
+}
+#endif
 
 #endif

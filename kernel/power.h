@@ -3,6 +3,9 @@
 #ifndef KERNEL_POWER_H
 #define KERNEL_POWER_H
 
+#include <margay/types.h>
+
+#if IS_ENABLED(CONFIG_CPU_POWER)
 /* For the calling CPU, by power= of the command line. Says nothing: a CPU that starts must not. */
 void power_init_cpu(void);
 
@@ -11,5 +14,10 @@ void power_init_cpu(void);
  * online.
  */
 void power_tell(void);
+#else
+static inline void power_init_cpu(void) { }
+
+static inline void power_tell(void) { }
+#endif
 
 #endif

@@ -97,14 +97,11 @@ static void ap_main(void *arg)
 {
 	trampoline_leave();
 	cpu_load(arg);
-	if (IS_ENABLED(CONFIG_MICROCODE))
-		microcode_init_cpu();
+	microcode_init_cpu();
 	features_setup_cpu();
 	errata_init_cpu();
-	if (IS_ENABLED(CONFIG_MITIGATIONS))
-		mitigations_init_cpu();
-	if (IS_ENABLED(CONFIG_CPU_POWER))
-		power_init_cpu();
+	mitigations_init_cpu();
+	power_init_cpu();
 	apic_init_cpu();
 	apic_timer_init_cpu();
 	answer_boot_cpu();

@@ -275,8 +275,15 @@ const u32 *host_cpu_kick_word(void);
 /* MWAIT sleeps here, in a state in which the APIC timer goes on. */
 bool host_mwait(void);
 
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 /* No CPU may be put into x2APIC mode, as the firmware or the command line wants it. */
 bool host_x2apic_off(void);
+#else
+static inline bool host_x2apic_off(void)
+{
+	return false;
+}
+#endif
 
 /*
  * The calling CPU's local APIC becomes the guest's that will run here, in
@@ -287,8 +294,15 @@ bool host_x2apic_off(void);
  */
 void host_apic_give(void);
 void host_apic_take_back(void);
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 /* Has the node a timer for such CPUs? The same from the first VM on. */
 bool host_alarm(void);
+#else
+static inline bool host_alarm(void)
+{
+	return false;
+}
+#endif
 /* Between the two: writes SVR. 0, or -EFAULT where the CPU raises #GP. */
 int host_apic_svr(u64 value);
 /* Between the two: as after a reset once more, with nothing pending. */

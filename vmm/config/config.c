@@ -375,8 +375,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		config_resolve_vfs(&p);
 	if (IS_ENABLED(CONFIG_COMMANDER) && !p.over && out->line_may && !out->control.commands)
 		config_fail(&p, "control_may: without control = yes it may nothing");
-	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
-		config_resolve_direct(&p);
+	config_resolve_direct(&p);
 	if (IS_ENABLED(CONFIG_VM_COUNTERS) && !p.over)
 		resolve_counters(&p);
 	return p.errors ? -EINVAL : 0;

@@ -73,8 +73,12 @@ int config_set_console_log(struct parser *p, struct span v);
 int config_set_cache(struct parser *p, struct span v);
 int config_set_bandwidth(struct parser *p, struct span v);
 
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 /* config_direct.c. After all keys: does what they say go with interrupts and ipi? */
 void config_resolve_direct(struct parser *p);
+#else
+static inline void config_resolve_direct(struct parser *) { }
+#endif
 
 /* config_pci.c */
 int config_set_pci(struct parser *p, struct span v);

@@ -172,7 +172,7 @@ static void set_cr8(struct vcpu *vcpu, u64 value)
 }
 
 static const struct intc_ops lapic_intc_ops = {
-	.init = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? lapic_direct_init : lapic_reset,
+	.init = lapic_direct_init,
 	.pending = pending,
 	.waiting = waiting,
 	.accept = accept,
@@ -277,7 +277,7 @@ static int lapic_create(struct vm *vm, void **)
 	if (err)
 		goto fail;
 	vm->intc = &lapic_intc_ops;
-	return IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? lapic_direct_check(vm) : 0;
+	return lapic_direct_check(vm);
 fail:
 	lapic_destroy(vm, NULL);
 	return err;

@@ -166,6 +166,7 @@ void lapic_direct_stop(struct vcpu *vcpu);
  * -EFAULT where it raises #GP.
  */
 int lapic_direct_write(struct vcpu *vcpu, u32 reg, u64 value);
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 /*
  * May its guest send by itself, as the VM file says? Any VM, once it has its CPUs. 0, or -EINVAL
  * (printed).
@@ -173,6 +174,16 @@ int lapic_direct_write(struct vcpu *vcpu, u32 reg, u64 value);
 int lapic_direct_check(const struct vm *vm);
 /* struct intc_ops' init(), for any VM. */
 void lapic_direct_init(struct vcpu *vcpu);
+#else
+static inline int lapic_direct_check(const struct vm *)
+{
+	return 0;
+}
+
+/* An INIT is a reset then. */
+#define lapic_direct_init lapic_reset
+#endif
+
 /* Sends the vector to the vCPU's own APIC. Any CPU. */
 void lapic_direct_send(struct lapic *l, u8 vector);
 

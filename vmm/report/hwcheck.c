@@ -199,7 +199,7 @@ static void check_x2apic(void)
 {
 	if (host_is_x2apic())
 		feature(OK, "x2APIC", "in use");
-	else if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && host_x2apic_off())
+	else if (host_x2apic_off())
 		feature(OFF, "x2APIC",
 			"not used, as the firmware wishes it, or by x2apic=off: no VM has interrupts = direct");
 	else if (cpuid_bit(1, 2, 21))

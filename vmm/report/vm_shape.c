@@ -14,7 +14,7 @@ static int shape_vm_create(struct vm *vm)
 		vm_tell(vm, "memory: %luM on node %d: %#lx is at %#lx", r->size >> 20, r->node,
 			r->gpa, r->hpa);
 	}
-	if (vm_direct(vm) || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && vm->not_direct))
+	if (vm_direct(vm) || vm->not_direct)
 		vm_tell(vm, "interrupts: %s%s",
 			vm->direct ? "direct" : "emulated: ", vm->direct ? "" : vm->not_direct);
 	vm_tell(vm, "%s: %lu 1G, %lu 2M, %lu 4K leaves, %u tables", s->fmt->name,
