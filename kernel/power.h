@@ -6,6 +6,9 @@
 #include <margay/types.h>
 
 #if IS_ENABLED(CONFIG_CPU_POWER)
+#include <margay/types.h>
+
+#if IS_ENABLED(CONFIG_CPU_POWER)
 /* For the calling CPU, by power= of the command line. Says nothing: a CPU that starts must not. */
 void power_init_cpu(void);
 
@@ -14,6 +17,11 @@ void power_init_cpu(void);
  * online.
  */
 void power_tell(void);
+#else
+static inline void power_init_cpu(void) { }
+
+static inline void power_tell(void) { }
+#endif
 #else
 static inline void power_init_cpu(void) { }
 

@@ -33,8 +33,7 @@ void monitor_check_together(void)
 			s->after = &monitor_slots[after];
 	}
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
-		if (file[i] && ((IS_ENABLED(CONFIG_MITIGATIONS) &&
-				 vm_config_check_trusted(file, monitor_nr_slots, i, &err)) ||
+		if (file[i] && (vm_config_check_trusted(file, monitor_nr_slots, i, &err) ||
 				(IS_ENABLED(CONFIG_COMMANDER) &&
 				 vm_config_check_control(file, monitor_nr_slots, i, &err))))
 			refuse(&monitor_slots[i], &err);

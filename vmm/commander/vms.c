@@ -261,9 +261,8 @@ static int check_beside(const struct vm_config *c, struct config_error *err)
 	others[n] = c;
 	names[n] = c->name;
 	e = vm_config_check_earlier(others, names, n, &after, err);
-	if (IS_ENABLED(CONFIG_MITIGATIONS))
-		for (unsigned i = 0; !e && i <= n; i++)
-			e = vm_config_check_trusted(others, n + 1, i, err);
+	for (unsigned i = 0; !e && i <= n; i++)
+		e = vm_config_check_trusted(others, n + 1, i, err);
 	e = e ? e : vm_config_check_vfs(others, n + 1, n, err);
 	if (IS_ENABLED(CONFIG_VIRTIO_NET))
 		e = e ? e : vm_config_check_net(others, n, err);

@@ -85,8 +85,7 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	const struct insn *insn;
 	int err;
 
-	if (IS_ENABLED(CONFIG_MITIGATIONS) && exit->stage2.exec && !exit->stage2.walk &&
-	    vm_execute(vcpu, exit->stage2.gpa))
+	if (exit->stage2.exec && !exit->stage2.walk && vm_execute(vcpu, exit->stage2.gpa))
 		return;
 	/*
 	 * Behind that: what it could not do for a page that was lost at this moment is no page

@@ -23,7 +23,7 @@ static int memory_vm_create(struct vm *vm)
 	int err = stage2_init(&parts->stage2, hvm->stage2_format, &stage2_host_pages, leaf);
 
 	mtrr_reset(&parts->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
-	parts->stage2.small_exec = IS_ENABLED(CONFIG_MITIGATIONS) && vm_splits(vm);
+	parts->stage2.small_exec = vm_splits(vm);
 	for (unsigned i = 0; !err && i < parts->map.count; i++) {
 		const struct gpa_region *r = &parts->map.region[i];
 
