@@ -198,12 +198,10 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 
 	trap_use_ist();
 	mce_init_cpu();
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
-		log_keep();
+	log_keep();
 	if (clock_init())
 		panic("no TSC rate: no HPET, no ACPI PM timer, incomplete CPUID 15h");
-	if (IS_ENABLED(CONFIG_LOG_TIME))
-		log_time_tell();
+	log_time_tell();
 	apic_timer_init(host_tsc_khz());
 	timer_init();
 	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id,
@@ -218,24 +216,20 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	/* Before anything interrupts, and goes by it. */
 	iommu_init();
 	console_interrupt_init(&boot_cmdline);
-	if (IS_ENABLED(CONFIG_GDB))
-		gdb_port_init(&boot_cmdline, nmi_comes);
+	gdb_port_init(&boot_cmdline, nmi_comes);
 	poweroff_init();
 	modules_init(&boot_info);
-	if (IS_ENABLED(CONFIG_SMBIOS))
-		smbios_init(&boot_info);
+	smbios_init(&boot_info);
 	if (IS_ENABLED(CONFIG_PCI_FACTS))
 		pci_route_facts(host_module);
 	alarm_init();
-	if (IS_ENABLED(CONFIG_HEST))
-		ghes_init();
-	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && boot_cmdline.corrected_in_time)
+	ghes_init();
+	if (boot_cmdline.corrected_in_time)
 		corrected_tell();
 	else if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		printk("machine checks: corrected errors are looked for where a CPU leaves its guest");
 	clock_refine();
-	if (IS_ENABLED(CONFIG_BOOT_LOG))
-		print_own_memory(per_cpu);
+	print_own_memory(per_cpu);
 	screen_show();
 	start_work();
 	screen_idle_start();

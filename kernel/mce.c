@@ -231,7 +231,7 @@ void mce_look_now(void)
 	struct look look = { 0 };
 
 	look_at_all(&look);
-	if (IS_ENABLED(CONFIG_HEST) && !this_cpu()->id)
+	if (!this_cpu()->id)
 		ghes_look();
 }
 
@@ -243,7 +243,7 @@ void mce_look(void)
 	last = cpu_own(this_cpu(), looked);
 	if (likely(last && now - last < LOOK_SECONDS * 1000 * host_tsc_khz()))
 		return;
-	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && !last)
+	if (!last)
 		corrected_begin();
 	cpu_own(this_cpu(), looked) = now;
 	mce_look_now();

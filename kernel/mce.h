@@ -40,23 +40,38 @@ static inline void mce_look(void) { }
 struct mce_kind mce_kind_of(u64 cap);
 u32 mce_bank_msr(const struct mce_kind *kind, unsigned bank, unsigned reg);
 
+#if IS_ENABLED(CONFIG_CORRECTED_ERRORS)
 /*
- * mce_corrected.c, with CORRECTED_ERRORS. By corrected=minute the calling CPU's are not left to
- * mce_look() alone; a line for it.
+ * mce_corrected.c. By corrected=minute the calling CPU's are not left to mce_look() alone; a line
+ * for it.
  */
 void corrected_begin(void);
 void corrected_tell(void);
+#else
+static inline void corrected_begin(void) { }
+
+static inline void corrected_tell(void) { }
+#endif
 
 /*
- * ghes.c, with HEST: finds the blocks in which firmware keeps errors; looks into them. Was there
- * one?
+ * ghes.c, with HEST: in a guest's machine check of which no bank tells: what it was, and which
+ * page, or HOST_LOST_UNKNOWN.
+ */
+enum mce_verdict ghes_judge(u64 *page);
+
+#if IS_ENABLED(CONFIG_HEST)
+/*
+ * The same file's: finds the blocks in which firmware keeps errors; looks into them. Was there one?
  */
 void ghes_init(void);
 bool ghes_look(void);
-/*
- * The same in a guest's machine check of which no bank tells: what it was, and which page, or
- * HOST_LOST_UNKNOWN.
- */
-enum mce_verdict ghes_judge(u64 *page);
+#else
+static inline void ghes_init(void) { }
+
+static inline bool ghes_look(void)
+{
+	return false;
+}
+#endif
 
 #endif

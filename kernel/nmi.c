@@ -115,7 +115,7 @@ static bool platform(const struct cpu *cpu, bool unclaimed)
 
 	spin_lock(&lock);
 	tell = port_61();
-	if (IS_ENABLED(CONFIG_HEST) && (tell || unclaimed))
+	if (tell || unclaimed)
 		tell |= ghes_look();
 	if (!tell && unclaimed && alone && (!told || (s64)(rdtsc() - told) > patience)) {
 		printk_error(

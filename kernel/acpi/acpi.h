@@ -21,8 +21,12 @@ int acpi_init(const struct bootinfo *bi);
 /* A view of firmware memory, or NULL where there can be none. Boot only. */
 const void *firmware_map(u64 pa, u64 size);
 
-/* Only with CONFIG_SMBIOS: finds the table that host_smbios() gives. Once there are pages. */
+#if IS_ENABLED(CONFIG_SMBIOS)
+/* Finds the table that host_smbios() gives. Once there are pages. */
 void smbios_init(const struct bootinfo *bi);
+#else
+static inline void smbios_init(const struct bootinfo *) { }
+#endif
 
 /* The instance-th table of a signature, mapped whole and its checksum good, or NULL. */
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance);
