@@ -37,16 +37,22 @@ enum uart_reg {
 #define MSR_CTS BIT(4)
 #define MSR_DCD BIT(7)
 
+/* Are its registers in memory, as firmware's tables may say, and not ports? */
+static bool in_memory(const struct uart8250 *u)
+{
+	return IS_ENABLED(CONFIG_CONSOLE_TABLES) && u->mmio;
+}
+
 static u8 reg_read(const struct uart8250 *u, enum uart_reg reg)
 {
-	if (!IS_ENABLED(CONFIG_CONSOLE_TABLES) || !u->mmio)
+	if (!in_memory(u))
 		return inb((u16)(u->port + reg));
 	return u->wide ? (u8)mmio_read32(u->mmio + 4 * reg) : mmio_read8(u->mmio + reg);
 }
 
 static void reg_write(const struct uart8250 *u, enum uart_reg reg, u8 value)
 {
-	if (!IS_ENABLED(CONFIG_CONSOLE_TABLES) || !u->mmio)
+	if (!in_memory(u))
 		outb((u16)(u->port + reg), value);
 	else if (u->wide)
 		mmio_write32(u->mmio + 4 * reg, value);

@@ -32,9 +32,7 @@ static void ask(bool on)
  */
 static bool request(s32 irq)
 {
-	return irq >= 0 && !nmi_request((unsigned)irq, IS_ENABLED(CONFIG_CONSOLE_FOLLOWS)
-							       ? console_follow_interrupt
-							       : console_interrupt);
+	return irq >= 0 && !nmi_request((unsigned)irq, console_follow_interrupt);
 }
 
 void console_interrupt_init(const struct cmdline *c)

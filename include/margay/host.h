@@ -423,8 +423,15 @@ bool host_is_x2apic(void);
 
 /* ---- debugger's line, only in images with GDB ------------------------------ */
 
+#if IS_ENABLED(CONFIG_GDB)
 /* The VM that the command line's gdb= names; NULL: none, or its port was not found (logged). */
 const char *host_debug_name(void);
+#else
+static inline const char *host_debug_name(void)
+{
+	return NULL;
+}
+#endif
 /*
  * At boot: from now on rx() gets each byte of the line, in interrupt windows of the boot CPU, no
  * lock held. 0, or -errno: its interrupt does not come (logged).

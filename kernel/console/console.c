@@ -355,8 +355,7 @@ size_t host_console_write(struct host_console *user, const u8 *buf, size_t n)
 
 	if (serial_mode() == SERIAL_PANIC)
 		return n;
-	if (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS))
-		console_follow(true);
+	console_follow(true);
 	locked = serial_lock();
 	turn = has_turn(user);
 	do {
@@ -390,8 +389,7 @@ void console_log(const char *text, size_t n)
 {
 	bool locked;
 
-	if (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS))
-		console_follow(false);
+	console_follow(false);
 	locked = serial_lock();
 	if (serial_room() < n + 4) {
 		lines_lost++;

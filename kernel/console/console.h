@@ -59,10 +59,11 @@ void console_panic(void);
 #include "kernel/console/console_none.h"
 #endif
 
+#if IS_ENABLED(CONFIG_CONSOLE_FOLLOWS)
 /*
- * With CONSOLE_FOLLOWS (console_follow.c). The calling CPU, whose VM prints, gets the UART's
- * interrupts; so does any CPU where the one that had them is lost. None of the console's locks is
- * held. console_follow_interrupt() is console_interrupt() for CPUs that may meet.
+ * console_follow.c. The calling CPU, whose VM prints, gets the UART's interrupts; so does any CPU
+ * where the one that had them is lost. None of the console's locks is held.
+ * console_follow_interrupt() is console_interrupt() for CPUs that may meet.
  */
 void console_follow(bool vm);
 bool console_follow_interrupt(void);
@@ -70,5 +71,16 @@ bool console_follow_interrupt(void);
  * The CPU that gets the interrupt whose handler that is: the boot CPU, if it is not the one above.
  */
 unsigned console_follow_cpu(bool (*fn)(void));
+#else
+/* The boot CPU gets all of them. */
+static inline void console_follow(bool) { }
+
+#define console_follow_interrupt console_interrupt
+
+static inline unsigned console_follow_cpu(bool (*)(void))
+{
+	return 0;
+}
+#endif
 
 #endif

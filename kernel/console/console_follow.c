@@ -63,7 +63,7 @@ void console_follow(bool vm)
 	if (likely(from == to || !(vm || lost)) || serial_mode() != SERIAL_INTERRUPT)
 		return;
 	/* A debugger's line may be the same input. */
-	if ((IS_ENABLED(CONFIG_GDB) && host_debug_name()) || !spin_trylock(&lock))
+	if (host_debug_name() || !spin_trylock(&lock))
 		return;
 	if (from == home && (lost || rdtsc() >= next_move)) {
 		next_move = rdtsc() + host_tsc_khz() * MOVE_MS;

@@ -115,9 +115,7 @@ void serial_pump(bool want_room)
 		 * would look.
 		 */
 		if (send_some())
-			nmi_expected(IS_ENABLED(CONFIG_CONSOLE_FOLLOWS)
-					     ? console_follow_cpu(console_follow_interrupt)
-					     : 0);
+			nmi_expected(console_follow_cpu(console_follow_interrupt));
 		uart8250_interrupts(&uart, true, serial_queued() || want_room);
 	} else {
 		ring_tail = ring_head;
