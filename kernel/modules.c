@@ -96,9 +96,7 @@ void modules_init(const struct bootinfo *bi)
 
 const struct host_module *host_module(unsigned i)
 {
-	return i < count                      ? &modules[i]
-	       : IS_ENABLED(CONFIG_COMMANDER) ? module_late(i - count)
-					      : NULL;
+	return i < count ? &modules[i] : module_late(i - count);
 }
 
 u64 host_module_room(void)

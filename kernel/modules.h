@@ -18,11 +18,17 @@ struct host_module;
  */
 void modules_init(const struct bootinfo *bi);
 
+#if IS_ENABLED(CONFIG_COMMANDER)
 /*
- * In images with COMMANDER: the i-th of those that came later, one without a name where one has
- * gone; NULL past the last.
+ * The i-th of those that came later, one without a name where one has gone; NULL past the last.
  */
 const struct host_module *module_late(unsigned i);
+#else
+static inline const struct host_module *module_late(unsigned)
+{
+	return NULL;
+}
+#endif
 
 /* Bytes that the modules occupy now. */
 u64 modules_bytes(void);

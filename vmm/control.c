@@ -189,7 +189,7 @@ static void not_started(struct slot *s)
 {
 	s->state = OVER;
 	__atomic_store_n(&s->order, 0, __ATOMIC_RELEASE);
-	if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
+	if (monitor_is_witnessed)
 		monitor_witness->not_started(s, NO_CPU);
 }
 

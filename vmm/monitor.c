@@ -136,9 +136,9 @@ void monitor_start_slot(struct slot *s)
 		monitor_put_running();
 	}
 	s->last_end = stopped ? VM_END_STOPPED : VM_END_CRASH;
-	if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness && stopped)
+	if (monitor_is_witnessed && stopped)
 		monitor_witness->ended(s);
-	else if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
+	else if (monitor_is_witnessed)
 		monitor_witness->not_started(s, NULL);
 	host_log("%s: %s", s->config->name, stopped ? "end=stopped" : "not started");
 	if (stopped || !SLOTS_WAIT || !monitor_wait_for_functions(s))
@@ -207,7 +207,7 @@ static void reap(struct host_work *work)
 
 	s->last_end = vm->kept ? vm->kept : vm->end; /* also of one that the operator ended then */
 	s->last_status = (u32)vm->exit_status;
-	if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
+	if (monitor_is_witnessed)
 		monitor_witness->ended(s);
 	if (s->last_end == VM_END_EXIT)
 		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end),
@@ -284,7 +284,7 @@ static bool modules_needed(void)
 		if (monitor_slots[i].config &&
 		    ((IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_has_operator()) ||
 		     (IS_ENABLED(CONFIG_VIRTIO) && monitor_slots[i].config->nr_disks) ||
-		     (IS_ENABLED(CONFIG_COMMANDER) && monitor_slots[i].config->control.commands) ||
+		     vm_config_commands(monitor_slots[i].config) ||
 		     (IS_ENABLED(CONFIG_VM_SHARING) &&
 		      (monitor_slots[i].after || monitor_slots[i].state == WAITING)) ||
 		     (IS_ENABLED(CONFIG_VM_TSC_ONLY) && may_start_anew(&monitor_slots[i])) ||

@@ -65,6 +65,13 @@ extern unsigned monitor_nr_slots;
  * command, with a slot's number perhaps; atomic
  */
 extern unsigned monitor_busy, monitor_turn;
+/* The monitor console has a command from here on, or has done it. */
+static inline void monitor_take_turn(void)
+{
+	if (IS_ENABLED(CONFIG_COMMANDER))
+		__atomic_fetch_add(&monitor_turn, 1, __ATOMIC_SEQ_CST);
+}
+
 /*
  * Who keeps what became of VMs, before they are over: outcome.c in images with COMMANDER, which
  * registers itself.
@@ -75,6 +82,7 @@ extern const struct monitor_witness {
 	/* why: the words; NULL: what has just been logged of it */
 	void (*not_started)(const struct slot *s, const char *why);
 } *monitor_witness; /* NULL: nobody */
+#define monitor_is_witnessed (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
 /* all VMs that could start at boot have been given their CPUs; the boot CPU's */
 extern bool monitor_booted;
 

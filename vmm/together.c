@@ -34,8 +34,7 @@ void monitor_check_together(void)
 	}
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (file[i] && (vm_config_check_trusted(file, monitor_nr_slots, i, &err) ||
-				(IS_ENABLED(CONFIG_COMMANDER) &&
-				 vm_config_check_control(file, monitor_nr_slots, i, &err))))
+				vm_config_check_control(file, monitor_nr_slots, i, &err)))
 			refuse(&monitor_slots[i], &err);
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (file[i] && vm_config_check_vfs(file, monitor_nr_slots, i, &err))

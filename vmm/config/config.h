@@ -231,6 +231,9 @@ struct vm_config {
 	struct vm_config_control control; /* default: nothing */
 };
 
+/* Does it command the node? */
+#define vm_config_commands(c) (IS_ENABLED(CONFIG_COMMANDER) && (c)->control.commands)
+
 /* Has it functions that no machine has? */
 #define vm_config_virtual(c) \
 	(IS_ENABLED(CONFIG_VIRTIO) && \

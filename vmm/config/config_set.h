@@ -36,12 +36,17 @@ static inline int vm_config_check_vfs(const struct vm_config *const[], unsigned,
 int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i,
 			    struct config_error *err);
 
-/*
- * In images with COMMANDER: if it commands, does no earlier one? If a crash keeps it, may another
- * read it?
- */
+#if IS_ENABLED(CONFIG_COMMANDER)
+/* If it commands, does no earlier one? If a crash keeps it, may another read it? */
 int vm_config_check_control(const struct vm_config *const file[], unsigned n, unsigned i,
 			    struct config_error *err);
+#else
+static inline int vm_config_check_control(const struct vm_config *const[], unsigned, unsigned,
+					  struct config_error *)
+{
+	return 0;
+}
+#endif
 
 /* In images with VIRTIO_NET: has none of the interfaces of file i an address of an earlier one? */
 int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct config_error *err);

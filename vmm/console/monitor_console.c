@@ -212,7 +212,7 @@ static void run_line(const char *line)
 	 * Who commands leaves the slot of a VM that is destroyed from here on to no other until the
 	 * command is done.
 	 */
-	__atomic_fetch_add(&monitor_turn, IS_ENABLED(CONFIG_COMMANDER), __ATOMIC_SEQ_CST);
+	monitor_take_turn();
 	const struct command *c = command_parse(console_commands, console_nr_commands,
 						monitor_vm_name, line, &args, error);
 
@@ -221,7 +221,7 @@ static void run_line(const char *line)
 		c->run(&args);
 	else if (error[0])
 		console_say("%s", error);
-	__atomic_fetch_add(&monitor_turn, IS_ENABLED(CONFIG_COMMANDER), __ATOMIC_SEQ_CST);
+	monitor_take_turn();
 	if (active && !deferred)
 		prompt();
 }
