@@ -283,7 +283,7 @@ static bool modules_needed(void)
 	for (unsigned i = 0; hvm && i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config &&
 		    ((IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_has_operator()) ||
-		     (IS_ENABLED(CONFIG_VIRTIO) && monitor_slots[i].config->nr_disks) ||
+		     vm_config_disks(monitor_slots[i].config) ||
 		     vm_config_commands(monitor_slots[i].config) ||
 		     (IS_ENABLED(CONFIG_VM_SHARING) &&
 		      (monitor_slots[i].after || monitor_slots[i].state == WAITING)) ||

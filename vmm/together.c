@@ -39,10 +39,10 @@ void monitor_check_together(void)
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (file[i] && vm_config_check_vfs(file, monitor_nr_slots, i, &err))
 			refuse(&monitor_slots[i], &err);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_VIRTIO_NET) && i < monitor_nr_slots; i++)
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (file[i] && vm_config_check_net(file, i, &err))
 			refuse(&monitor_slots[i], &err);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_VIRTIO_NET) && i < monitor_nr_slots; i++)
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		for (unsigned at = 0;
 		     file[i] && vm_config_lonely_net(file, monitor_nr_slots, i, &at, &err);)
 			host_log("margay: %s", err.text);

@@ -191,6 +191,9 @@ int direct_decide(struct vm *vm);
 			vm_tell(vm, fmt, ##__VA_ARGS__); \
 	} while (0)
 
+/* Its console beside the UART; NULL: none. */
+#define vm_second(vm) (IS_ENABLED(CONFIG_VIRTIO) ? (vm)->second : NULL)
+
 /* The guest's TSC for a host TSC value. */
 static inline u64 vm_guest_tsc(const struct vm *vm, u64 host_tsc)
 {

@@ -90,10 +90,10 @@ static void say_config(const struct vm_config *c)
 	for (char *p = cmdline; *p; p++)
 		*p = *p == '\t' ? ' ' : *p;
 	commander_say("cmdline=%s", cmdline);
-	for (unsigned k = 0; IS_ENABLED(CONFIG_VIRTIO) && k < c->nr_disks; k++)
+	for (unsigned k = 0; k < c->nr_disks; k++)
 		if (c->disk[k].scratch)
 			commander_say("scratch=%lu", c->disk[k].scratch);
-	for (unsigned k = 0; IS_ENABLED(CONFIG_VIRTIO_NET) && k < c->nr_nets; k++) {
+	for (unsigned k = 0; k < vm_config_nets(c); k++) {
 		const struct vm_config_net *n = &c->net[k];
 
 		commander_say("segment=%s\tmac=" VM_MAC

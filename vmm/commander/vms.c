@@ -36,7 +36,7 @@ u64 vms_disk_bytes(const struct vm_config *c)
 {
 	u64 sum = 0;
 
-	for (unsigned i = 0; IS_ENABLED(CONFIG_VIRTIO) && i < c->nr_disks; i++)
+	for (unsigned i = 0; i < c->nr_disks; i++)
 		sum += c->disk[i].scratch;
 	return sum;
 }
@@ -235,7 +235,7 @@ static int bind_modules(struct vm_config *c, struct config_error *err)
 	int e = images_bind(c->kernel);
 
 	e = e ? e : images_bind(c->initrd);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
+	for (unsigned i = 0; i < vm_config_modules(c); i++)
 		e = e ? e : images_bind(c->module[i].name);
 	for (unsigned i = 0; i < c->nr_disks; i++)
 		e = e || c->disk[i].scratch ? e : images_bind(c->disk[i].name);
@@ -264,8 +264,7 @@ static int check_beside(const struct vm_config *c, struct config_error *err)
 	for (unsigned i = 0; !e && i <= n; i++)
 		e = vm_config_check_trusted(others, n + 1, i, err);
 	e = e ? e : vm_config_check_vfs(others, n + 1, n, err);
-	if (IS_ENABLED(CONFIG_VIRTIO_NET))
-		e = e ? e : vm_config_check_net(others, n, err);
+	e = e ? e : vm_config_check_net(others, n, err);
 	return e;
 }
 

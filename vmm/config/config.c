@@ -383,7 +383,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 
 bool vm_config_name(const struct vm_config *c, unsigned i, struct vm_config_name *out)
 {
-	unsigned modules = IS_ENABLED(CONFIG_VM_MODULES) ? c->nr_modules : 0;
+	unsigned modules = vm_config_modules(c);
 
 	if (!i)
 		*out = (struct vm_config_name){ "kernel", c->kernel, c->line_kernel };

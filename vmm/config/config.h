@@ -234,6 +234,11 @@ struct vm_config {
 /* Does it command the node? */
 #define vm_config_commands(c) (IS_ENABLED(CONFIG_COMMANDER) && (c)->control.commands)
 
+/* Its lists that an option brings; without that they are empty. */
+#define vm_config_modules(c) (IS_ENABLED(CONFIG_VM_MODULES) ? (c)->nr_modules : 0)
+#define vm_config_disks(c) (IS_ENABLED(CONFIG_VIRTIO) ? (c)->nr_disks : 0)
+#define vm_config_nets(c) (IS_ENABLED(CONFIG_VIRTIO_NET) ? (c)->nr_nets : 0)
+
 /* Has it functions that no machine has? */
 #define vm_config_virtual(c) \
 	(IS_ENABLED(CONFIG_VIRTIO) && \

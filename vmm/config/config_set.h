@@ -48,7 +48,8 @@ static inline int vm_config_check_control(const struct vm_config *const[], unsig
 }
 #endif
 
-/* In images with VIRTIO_NET: has none of the interfaces of file i an address of an earlier one? */
+#if IS_ENABLED(CONFIG_VIRTIO_NET)
+/* Has none of the interfaces of file i an address of an earlier one? */
 int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct config_error *err);
 /*
  * The same: the next interface of file i, from *at on, that is alone on its segment: true, with a
@@ -56,5 +57,18 @@ int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct
  */
 bool vm_config_lonely_net(const struct vm_config *const file[], unsigned count, unsigned i,
 			  unsigned *at, struct config_error *warning);
+#else
+static inline int vm_config_check_net(const struct vm_config *const[], unsigned,
+				      struct config_error *)
+{
+	return 0;
+}
+
+static inline bool vm_config_lonely_net(const struct vm_config *const[], unsigned, unsigned,
+					unsigned *, struct config_error *)
+{
+	return false;
+}
+#endif
 
 #endif

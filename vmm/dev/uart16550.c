@@ -271,9 +271,9 @@ static const struct pio_ops uart_pio_ops = { .sizes = 1, .read = pio_read, .writ
 static void line_in(struct host_console *con, u16 byte, u8 other)
 {
 	struct uart *u = container_of(con, struct uart, con);
-	struct second_console *second = u->vm->second;
+	struct second_console *second = vm_second(u->vm);
 
-	if (IS_ENABLED(CONFIG_VIRTIO) && second && second->rx(second, other))
+	if (second && second->rx(second, other))
 		return;
 	spin_lock(&u->lock);
 	/* In loopback the receiver is cut off from the line. */
@@ -302,13 +302,13 @@ static void console_rx_break(struct host_console *con)
 static void console_tx_room(struct host_console *con)
 {
 	struct uart *u = container_of(con, struct uart, con);
-	struct second_console *second = u->vm->second;
+	struct second_console *second = vm_second(u->vm);
 
 	spin_lock(&u->lock);
 	tx_flush(u);
 	update_line(u);
 	spin_unlock(&u->lock);
-	if (IS_ENABLED(CONFIG_VIRTIO) && second)
+	if (second)
 		second->tx_room(second);
 }
 

@@ -17,7 +17,7 @@ static int image_vm_create(struct vm *vm)
 	const struct vm_config *c = vm->config;
 	const struct host_module *kernel = vm_find_module(c->kernel), *module[VM_MODULES_MAX];
 
-	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
+	for (unsigned i = 0; i < vm_config_modules(c); i++)
 		module[i] = vm_find_module(c->module[i].name);
 	for (const struct loader *const *l = __start_loaders;
 	     IS_ENABLED(CONFIG_MULTIBOOT) && l < __stop_loaders; l++) {

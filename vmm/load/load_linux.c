@@ -167,7 +167,7 @@ static int put_command_line(struct linux_load *l, const char *cmdline)
 	int n = IS_ENABLED(CONFIG_VM_TSC_ONLY) ? put_tsc_rate(l, text, sizeof(text)) : 0;
 
 	n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", cmdline);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
+	for (unsigned i = 0; i < vm_config_modules(c); i++)
 		if (c->module[i].args[0])
 			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", c->module[i].args);
 	if ((u32)n > max) {
@@ -225,7 +225,7 @@ int load_linux(struct vm *vm, const struct host_module *kernel,
 {
 	struct linux_load l = { .vm = vm, .name = kernel->name };
 	const struct host_module *part[VM_MODULES_MAX + 1] = { NULL };
-	unsigned parts = IS_ENABLED(CONFIG_VM_MODULES) ? vm->config->nr_modules : 0;
+	unsigned parts = vm_config_modules(vm->config);
 	int err;
 
 	if (IS_ENABLED(CONFIG_VM_TSC_ONLY))

@@ -54,8 +54,7 @@ s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on)
 	 * One that no machine has reads and writes as CPUs do, whatever its driver's windows say.
 	 * Functions are in segment 0.
 	 */
-	if (IS_ENABLED(CONFIG_VIRTIO) && function <= 0xffff &&
-	    pci_virtual_read(vm, (u32)function, 0, 4, &id))
+	if (function <= 0xffff && pci_virtual_read(vm, (u32)function, 0, 4, &id))
 		return vm->windows ? 0 : MARGAY_HC_ENODEV;
 	if (!vm->windows || !vm->pci || function > 0xffff ||
 	    pci_master_confirm(vcpu, (u16)function, on))

@@ -102,7 +102,7 @@ static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, u
 	const struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
 	u32 value;
 
-	if (IS_ENABLED(CONFIG_VIRTIO) && pci_virtual_read(vcpu->vm, bdf, offset, size, &value))
+	if (pci_virtual_read(vcpu->vm, bdf, offset, size, &value))
 		return value;
 	if (!d)
 		return pci_shadow(&r->pci, bdf, offset, size, &value)
@@ -121,7 +121,7 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 	struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
 	unsigned changed;
 
-	if ((IS_ENABLED(CONFIG_VIRTIO) && pci_virtual_write(vcpu, bdf, offset, size, value)) || !d)
+	if (pci_virtual_write(vcpu, bdf, offset, size, value) || !d)
 		return;
 	vm_stage2_lock(vcpu);
 	changed = pci_is_away(d) ? 0 : pci_device_write(d, offset, size, value);

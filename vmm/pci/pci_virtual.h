@@ -96,11 +96,23 @@ bool pci_virtual_is_master(const struct pci_virtual *f);
  */
 void pci_virtual_again(struct pci_virtual *f, struct vcpu *vcpu);
 void pci_virtual_go_on(struct vcpu *vcpu);
+#if IS_ENABLED(CONFIG_VIRTIO)
 /*
  * The configuration space of bus << 8 | devfn: false where no such function is. Aligned, size 1, 2
  * or 4.
  */
 bool pci_virtual_read(struct vm *vm, u32 bdf, u16 offset, unsigned size, u32 *value);
 bool pci_virtual_write(struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u32 value);
+#else
+static inline bool pci_virtual_read(struct vm *, u32, u16, unsigned, u32 *)
+{
+	return false;
+}
+
+static inline bool pci_virtual_write(struct vcpu *, u32, u16, unsigned, u32)
+{
+	return false;
+}
+#endif
 
 #endif
