@@ -321,7 +321,7 @@ int monitor_vm_stop(unsigned i, bool again)
 		s->state = OVER;
 	if (vm)
 		vm_end(vm, VM_END_STOPPED);
-	else if (IS_ENABLED(CONFIG_LOST_CPUS))
+	else
 		vm_stop_again(s, hand_out);
 	/*
 	 * One that ends and is restarted all the time has seldom a vCPU to stop, or has just ended

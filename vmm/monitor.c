@@ -112,8 +112,7 @@ void monitor_start_slot(struct slot *s)
 	struct vm *vm;
 	int err;
 
-	if (IS_ENABLED(CONFIG_VM_LOG))
-		output_log_start(id, s->config);
+	output_log_start(id, s->config);
 	err = vm_create(s->config, id, &vm);
 	if (!err) {
 		monitor_get_running();
@@ -127,7 +126,7 @@ void monitor_start_slot(struct slot *s)
 		stopped = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->end == VM_END_STOPPED;
 		set_vm(s, NULL);
 		vm_destroy(vm);
-		if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_asked_again(s)) {
+		if (monitor_asked_again(s)) {
 			/* In this order: the node is not idle in between. */
 			monitor_start_slot(s);
 			monitor_put_running();
@@ -221,12 +220,12 @@ static void reap(struct host_work *work)
 		output_log_last(vm->id, LAST_WORDS, NULL);
 	spin_lock(&monitor_lock);
 	s->vm = NULL;
-	s->stays = s->stays || (IS_ENABLED(CONFIG_LOST_CPUS) && vm->abandoned);
+	s->stays = s->stays || vm_is_abandoned(vm);
 	s->state = ENDING;
 	monitor_busy += IS_ENABLED(CONFIG_MONITOR_CONSOLE);
 	spin_unlock(&monitor_lock);
 	/* CPUs that were given up may still use, and write to, all that the VM has. */
-	IS_ENABLED(CONFIG_LOST_CPUS) && vm->abandoned ? vm_abandon(vm) : vm_destroy(vm);
+	vm_is_abandoned(vm) ? vm_abandon(vm) : vm_destroy(vm);
 	if (RESTARTS_PACED)
 		monitor_get_running();
 	spin_lock(&monitor_lock);
@@ -248,11 +247,10 @@ static void reap(struct host_work *work)
 	if (next == ENDED)
 		set_state(s, OVER);
 	/* Its CPUs may be another's by now. */
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && next == ENDED && monitor_asked_again(s) &&
+	if (next == ENDED && monitor_asked_again(s) &&
 	    monitor_vm_start((unsigned)(s - monitor_slots)))
 		host_log("%s: not started", name);
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
-		monitor_not_busy();
+	monitor_not_busy();
 	if (foreground && s->state == OVER)
 		monitor_foreground_over(name);
 }
@@ -282,8 +280,7 @@ static bool modules_needed(void)
 {
 	for (unsigned i = 0; hvm && i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config &&
-		    ((IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_has_operator()) ||
-		     vm_config_disks(monitor_slots[i].config) ||
+		    (monitor_has_operator() || vm_config_disks(monitor_slots[i].config) ||
 		     vm_config_commands(monitor_slots[i].config) ||
 		     (IS_ENABLED(CONFIG_VM_SHARING) &&
 		      (monitor_slots[i].after || monitor_slots[i].state == WAITING)) ||
@@ -302,8 +299,7 @@ static void monitor_start(void)
 	/* A VM may end on another CPU before the next one here has started. */
 	monitor_get_running();
 	read_configs();
-	if (IS_ENABLED(CONFIG_VM_SHARING))
-		monitor_check_together();
+	monitor_check_together();
 	services_start();
 	if (choose_backend())
 		start_ready();
@@ -315,7 +311,6 @@ static void monitor_start(void)
 			host_log("margay: boot modules: %lu KiB freed", freed >> 10);
 	}
 	monitor_put_running();
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
-		monitor_not_busy();
+	monitor_not_busy();
 }
 HOST_START(monitor_start);

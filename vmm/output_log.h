@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The last that guests wrote to their consoles, by VM file (slot): of all runs, also when the VM is
- * over. Only in images with VM_LOG. Any CPU.
+ * over. Images without VM_LOG keep nothing. Any CPU.
  */
 #ifndef VMM_OUTPUT_LOG_H
 #define VMM_OUTPUT_LOG_H
@@ -23,6 +23,7 @@ struct output_ring {
 };
 extern struct output_ring output_rings[];
 
+#if IS_ENABLED(CONFIG_VM_LOG)
 /*
  * A run begins: takes the memory that `console_log` says, if that is not there yet; without it a
  * line says that nothing is kept.
@@ -38,6 +39,16 @@ void output_log_put(unsigned id, const u8 *bytes, size_t n);
  * the line, which has had most of them, does not. False: nothing is kept.
  */
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text));
+#else
+static inline void output_log_start(unsigned, const struct vm_config *) { }
+
+static inline void output_log_put(unsigned, const u8 *, size_t) { }
+
+static inline bool output_log_last(unsigned, unsigned, void (*)(const char *))
+{
+	return false;
+}
+#endif
 
 /*
  * In images with COMMANDER: from where to where it is kept, by the number of bytes that came

@@ -117,17 +117,25 @@ void restart_pace_go_on(const char *name);
  */
 bool restart_pace_forget(struct slot *s);
 
+#if IS_ENABLED(CONFIG_VM_SHARING)
 /*
  * Refuses VM files that cannot stand beside the others, one line each. Slots that are OVER lose
  * their configuration.
  */
 void monitor_check_together(void);
+#else
+static inline void monitor_check_together(void) { }
+#endif
 
+#if IS_ENABLED(CONFIG_MONITOR_CONSOLE)
 /*
- * control.c's, in images with MONITOR_CONSOLE. One less of monitor_busy: CPUs that were lent are
- * free. VMs that are queued get them, or stay queued while others are busy.
+ * control.c's. One less of monitor_busy: CPUs that were lent are free. VMs that are queued get
+ * them, or stay queued while others are busy.
  */
 void monitor_not_busy(void);
+#else
+static inline void monitor_not_busy(void) { }
+#endif
 
 /*
  * Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds
@@ -135,15 +143,19 @@ void monitor_not_busy(void);
  */
 void monitor_start_slot(struct slot *s);
 
+#if IS_ENABLED(CONFIG_LOST_CPUS)
 /*
- * In images with LOST_CPUS, monitor_lock held: the operator has stopped the VM once more. Where
- * nobody waits for its vCPUs, a CPU does to which hand_out() gives the work.
+ * lost_cpus.c's, monitor_lock held: the operator has stopped the VM once more. Where nobody waits
+ * for its vCPUs, a CPU does to which hand_out() gives the work.
  */
 void vm_stop_again(struct slot *s, bool (*hand_out)(struct host_work *work));
+#else
+static inline void vm_stop_again(struct slot *, bool (*)(struct host_work *)) { }
+#endif
 
+#if IS_ENABLED(CONFIG_MONITOR_CONSOLE)
 /*
- * control.c's, in images with MONITOR_CONSOLE. Has the operator asked for the VM's start meanwhile?
- * Forgets it.
+ * control.c's. Has the operator asked for the VM's start meanwhile? Forgets it.
  */
 bool monitor_asked_again(struct slot *s);
 /*
@@ -152,6 +164,19 @@ bool monitor_asked_again(struct slot *s);
  */
 bool monitor_has_operator(void);
 void monitor_foreground_over(const char *name);
+#else
+static inline bool monitor_asked_again(struct slot *)
+{
+	return false;
+}
+
+static inline bool monitor_has_operator(void)
+{
+	return false;
+}
+
+static inline void monitor_foreground_over(const char *) { }
+#endif
 
 /*
  * What the node's last line says of the VMs (docs/architecture.md): how many there are and how many

@@ -188,7 +188,7 @@ static void vcpu_work(struct host_work *work)
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 	struct vm *vm = vcpu->vm;
 
-	if (IS_ENABLED(CONFIG_LOST_CPUS))
+	if (VM_VCPU_BEHIND)
 		__atomic_sub_fetch(&vm->live_vcpus, VM_VCPU_BEHIND, __ATOMIC_ACQ_REL);
 	stages_vcpu(vcpu, VCPU_ENTERS);
 	if (hvm->cpu_on()) {

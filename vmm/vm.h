@@ -150,6 +150,8 @@ void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others)
  * those who do not come.
  */
 void vcpu_leave(struct vcpu *vcpu);
+/* Have vCPUs of it been given up? */
+#define vm_is_abandoned(vm) (IS_ENABLED(CONFIG_LOST_CPUS) && (vm)->abandoned)
 /* Does it own the local APICs of its CPUs, by x2APIC mode? */
 #define vm_direct(vm) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (vm)->direct)
 /* And is it shown MONITOR and MWAIT, which are no exit then? */

@@ -234,7 +234,7 @@ static void command_log_before(const struct command_args *args)
 
 static void command_vm_log(const struct command_args *args)
 {
-	if (!IS_ENABLED(CONFIG_VM_LOG) || !say_last(output_log_last, args->vm, args))
+	if (!say_last(output_log_last, args->vm, args))
 		console_say("%s: nothing of its output is kept: it never ran, or console_log = 0",
 			    NAME(args));
 }

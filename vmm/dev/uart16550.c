@@ -124,8 +124,7 @@ static void tx_flush(struct uart *u)
 	if (!u->tx_count)
 		return;
 	sent = host_console_write(&u->con, u->tx, u->tx_count);
-	if (IS_ENABLED(CONFIG_VM_LOG))
-		output_log_put(u->vm->id, u->tx, sent);
+	output_log_put(u->vm->id, u->tx, sent);
 	if (sent < u->tx_count) {
 		u->tx_count -= sent;
 		for (unsigned i = 0; i < u->tx_count; i++)

@@ -56,8 +56,7 @@ static void flush(struct console *c)
 	do {
 		n = MIN(r->count, (u32)OUTPUT - r->head);
 		sent = n ? host_console_write(vm->console, c->out + r->head, n) : 0;
-		if (IS_ENABLED(CONFIG_VM_LOG))
-			output_log_put(vm->id, c->out + r->head, sent);
+		output_log_put(vm->id, c->out + r->head, sent);
 		r->head = (r->head + (u32)sent) % OUTPUT;
 		r->count -= (u32)sent;
 	} while (sent && sent == n);
