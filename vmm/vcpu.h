@@ -148,6 +148,10 @@ static inline bool vcpu_is_cleaned(const struct vcpu *vcpu)
 	return IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->mitigations & MIT_SWITCH;
 }
 
+/* Has the debugger its debug registers? Does it step it? */
+#define vcpu_is_debugged(vcpu) (IS_ENABLED(CONFIG_GDB) && (vcpu)->debug.own)
+#define vcpu_is_stepped(vcpu) (IS_ENABLED(CONFIG_GDB) && (vcpu)->debug.step != STEP_NONE)
+
 /* Ends the VM because this vCPU cannot go on, which its last report explains. On its CPU. */
 static inline void vcpu_die(struct vcpu *vcpu, enum vm_end why)
 {

@@ -110,7 +110,7 @@ void emulate_watch_armed(struct vcpu *vcpu, u64 addr, unsigned size, unsigned wa
 	u64 dr7 = hvm->get(vcpu, HVM_DR7);
 
 	/* A debugger's are not looked for here, nor the guest's while it has the registers. */
-	if (IS_ENABLED(CONFIG_GDB) && vcpu->debug.own)
+	if (vcpu_is_debugged(vcpu))
 		return;
 	if (watch == WATCH_IO && !(hvm->get(vcpu, HVM_CR4) & CR4_DE))
 		return;
@@ -130,7 +130,7 @@ void emulate_retire(struct vcpu *vcpu)
 	vcpu->retries = 0;
 	vcpu->regs.rflags &= ~RFLAGS_RF;
 	vcpu->regs.shadow = 0;
-	if (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE) {
+	if (vcpu_is_stepped(vcpu)) {
 		vcpu->debug.retired = true;
 	} else if (traps) {
 		hvm->set(vcpu, HVM_DR6, dr6_after(hvm->get(vcpu, HVM_DR6), traps));

@@ -5,6 +5,8 @@
 #ifndef VMM_EMULATE_H
 #define VMM_EMULATE_H
 
+#include <margay/errno.h>
+
 #include "vmm/emulate/decode.h"
 #include "vmm/hvm.h"
 #include "vmm/vcpu.h"
@@ -27,7 +29,7 @@ static inline void emulate_skip(struct vcpu *vcpu, unsigned len)
 
 	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ||
 	    unlikely((rip ^ r->rip) >> 32 | (r->rflags & RFLAGS_TF) | vcpu->watched ||
-		     (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE))) {
+		     vcpu_is_stepped(vcpu))) {
 		emulate_skip_slowly(vcpu, rip);
 		return;
 	}
@@ -105,16 +107,38 @@ u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);
  */
 void emulate_retire(struct vcpu *vcpu);
 
+#if IS_ENABLED(CONFIG_VM_EMULATE_ALL)
 /*
- * arithmetic.c, exchange.c, vector.c and strings.c, only in images with VM_EMULATE_ALL. All carry
- * the instruction out but for RIP: 0; -EFAULT with an exception raised; -EINVAL: not one of theirs;
- * -EAGAIN: come back to the same RIP, for memory is lost, or a string has more repetitions.
+ * arithmetic.c, exchange.c, vector.c and strings.c. All carry the instruction out but for RIP: 0;
+ * -EFAULT with an exception raised; -EINVAL: not one of theirs; -EAGAIN: come back to the same RIP,
+ * for memory is lost, or a string has more repetitions.
  */
 int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn);
 int emulate_exchange(struct vcpu *vcpu, const struct insn *insn);
 int emulate_vector(struct vcpu *vcpu, const struct insn *insn);
 /* port: of INS and OUTS. */
 int emulate_string(struct vcpu *vcpu, const struct insn *insn, u16 port);
+#else
+static inline int emulate_arithmetic(struct vcpu *, const struct insn *)
+{
+	return -EINVAL;
+}
+
+static inline int emulate_exchange(struct vcpu *, const struct insn *)
+{
+	return -EINVAL;
+}
+
+static inline int emulate_vector(struct vcpu *, const struct insn *)
+{
+	return -EINVAL;
+}
+
+static inline int emulate_string(struct vcpu *, const struct insn *, u16)
+{
+	return -EINVAL;
+}
+#endif
 
 /* The value of `a op b`, ADD to CMP or TEST, and the flags that it leaves (SDM vol. 1, 3.4.3.1). */
 u64 emulate_alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags);

@@ -50,9 +50,9 @@ static noinline void emulate_string_io(struct vcpu *vcpu, const struct vmexit *e
 	const struct insn *insn;
 	int err = emulate_fetch(vcpu, &insn);
 
-	if (!err && (!IS_ENABLED(CONFIG_VM_EMULATE_ALL) || !is_that_of(exit, insn)))
+	if (!err && !is_that_of(exit, insn))
 		err = -EINVAL;
-	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && !err)
+	if (!err)
 		err = emulate_string(vcpu, insn, exit->io.port);
 	if (!err)
 		emulate_skip(vcpu, insn->len);

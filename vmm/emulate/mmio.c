@@ -54,12 +54,9 @@ static int perform(struct vcpu *vcpu, const struct insn *insn)
 	case INSN_XCHG: return move(vcpu, insn, emulate_operand(vcpu, insn));
 	case INSN_XADD:
 	case INSN_CMPXCHG:
-	case INSN_CMPXCHG8B:
-		return IS_ENABLED(CONFIG_VM_EMULATE_ALL) ? emulate_exchange(vcpu, insn) : -EINVAL;
-	case INSN_VECTOR:
-		return IS_ENABLED(CONFIG_VM_EMULATE_ALL) ? emulate_vector(vcpu, insn) : -EINVAL;
-	default:
-		return IS_ENABLED(CONFIG_VM_EMULATE_ALL) ? emulate_arithmetic(vcpu, insn) : -EINVAL;
+	case INSN_CMPXCHG8B: return emulate_exchange(vcpu, insn);
+	case INSN_VECTOR: return emulate_vector(vcpu, insn);
+	default: return emulate_arithmetic(vcpu, insn);
 	}
 }
 

@@ -76,7 +76,7 @@ void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 		 * TCG looks for the breakpoints that a MOV to DR7 has told it of, in the host, too:
 		 * never for the guest's own.
 		 */
-		if (IS_ENABLED(CONFIG_GDB) && cpu_features.tcg && vcpu->debug.own)
+		if (cpu_features.tcg && vcpu_is_debugged(vcpu))
 			asm volatile("mov %0, %%dr7" : : "r"(value & ~BIT(13)));
 		return;
 	case HVM_TSC_AUX: wrmsr(MSR_TSC_AUX, value); return;
