@@ -36,11 +36,15 @@ bool host_rdt_take(const void *owner, const struct host_rdt_wish *wish, const u1
 void host_rdt_enter(const void *owner);
 void host_rdt_leave(const void *owner);
 
+#if IS_ENABLED(CONFIG_VM_RDT)
 /*
  * What no CPU of the owner's has left, since none has entered, is anybody's again. So is the number
  * by which it was counted.
  */
 void host_rdt_free(const void *owner);
+#else
+static inline void host_rdt_free(const void *) { }
+#endif
 
 /* Which of the node's caches a CPU has: those with the same answer share one. */
 u32 host_rdt_cache(unsigned cpu);

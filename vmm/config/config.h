@@ -234,6 +234,9 @@ struct vm_config {
 /* Does it command the node? */
 #define vm_config_commands(c) (IS_ENABLED(CONFIG_COMMANDER) && (c)->control.commands)
 
+/* Has its guest no clock but its TSC? */
+#define vm_config_tsc_only(c) (IS_ENABLED(CONFIG_VM_TSC_ONLY) && (c)->no_pvclock)
+
 /* Its lists that an option brings; without that they are empty. */
 #define vm_config_modules(c) (IS_ENABLED(CONFIG_VM_MODULES) ? (c)->nr_modules : 0)
 #define vm_config_disks(c) (IS_ENABLED(CONFIG_VIRTIO) ? (c)->nr_disks : 0)

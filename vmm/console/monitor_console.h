@@ -42,11 +42,15 @@ extern const unsigned console_nr_commands;
 /* Exit statistics of a VM, or of one vCPU (stats.c). */
 void command_stats(const struct command_args *args);
 
+#if IS_ENABLED(CONFIG_VM_RDT)
 /*
- * Only in images with VM_RDT: what the VM has in each cache, and its traffic with memory over a
- * moment from now on (cache_use.c). The command's last lines; the answer comes later. Nothing where
- * the CPUs do not count. monitor_vm_hold().
+ * What the VM has in each cache, and its traffic with memory over a moment from now on
+ * (cache_use.c). The command's last lines; the answer comes later. Nothing where the CPUs do not
+ * count. monitor_vm_hold().
  */
 void console_say_cache_use(struct vm *vm);
+#else
+static inline void console_say_cache_use(struct vm *) { }
+#endif
 
 #endif

@@ -160,7 +160,7 @@ void command_stats(const struct command_args *args)
 			console_say("%s has vCPUs 0-%u", vm->name, vm->nr_vcpus - 1);
 		else if (vm)
 			say_vm(vm, args->has_number ? args->number : ~0u, info.starts);
-		if (IS_ENABLED(CONFIG_VM_RDT) && vm && args->has_vm && !args->has_number)
+		if (vm && args->has_vm && !args->has_number)
 			console_say_cache_use(vm);
 		any = any || vm;
 		monitor_vm_release();

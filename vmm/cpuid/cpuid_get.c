@@ -101,7 +101,7 @@ static void read_own(const struct cpuid_table *t, const struct cpuid_dynamic *dy
 		     u32 subleaf, struct cpuid_regs *out)
 {
 	t->host(t->ctx, leaf, subleaf, out);
-	if (IS_ENABLED(CONFIG_NUMA) && t->flat_vcpus)
+	if (cpuid_is_flat(t))
 		cpuid_flatten(out, leaf, subleaf, t->flat_vcpus, dyn->apic_id);
 }
 

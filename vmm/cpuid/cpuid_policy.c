@@ -60,7 +60,7 @@ static void add_leaf(struct build *b, u32 leaf, u32 subleaf, bool has_subleaf, s
 		b->full = true;
 		return;
 	}
-	if (IS_ENABLED(CONFIG_NUMA) && b->t->flat_vcpus)
+	if (cpuid_is_flat(b->t))
 		cpuid_flatten(&r, leaf, subleaf, b->t->flat_vcpus, 0);
 	b->t->entry[b->t->count++] = (struct cpuid_entry){
 		.leaf = leaf,

@@ -46,6 +46,8 @@ struct cpuid_table {
 };
 #define CPUID_NONE 0xff
 
+#define cpuid_is_flat(table) (IS_ENABLED(CONFIG_NUMA) && (table)->flat_vcpus)
+
 /* What the policy depends on besides the host's CPUID. */
 struct cpuid_input {
 	cpuid_host_fn host; /* also called by cpuid_get(), as long as the table is used */

@@ -207,8 +207,7 @@ static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 	const u64 mode = APIC_BASE_EN | APIC_BASE_EXTD;
 	u64 from = vcpu->apic_base & mode, to = value & mode;
 
-	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && vm_direct(vcpu->vm) && !(to & APIC_BASE_EXTD) &&
-	    without_kvm_leaves_x2apic(vcpu))
+	if (vm_direct(vcpu->vm) && !(to & APIC_BASE_EXTD) && without_kvm_leaves_x2apic(vcpu))
 		return 0;
 	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE ||
 	    (vm_direct(vcpu->vm) && to != mode)) {

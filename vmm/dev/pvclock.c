@@ -111,7 +111,7 @@ static int pvclock_create(struct vm *vm, void **instance)
 {
 	struct pvclock *p;
 
-	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && vm->config->no_pvclock)
+	if (vm_config_tsc_only(vm->config))
 		return 0;
 	p = *instance = host_pages_alloc(1, -1);
 	if (!p)

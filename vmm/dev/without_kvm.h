@@ -11,10 +11,17 @@
 
 struct vcpu;
 
+#if IS_ENABLED(CONFIG_VM_TSC_ONLY)
 /*
  * A vCPU that owns its CPU's local APIC takes it out of x2APIC mode. True: that ends the VM, which
  * starts again. False: the guest may not. Before anything is changed.
  */
 bool without_kvm_leaves_x2apic(struct vcpu *vcpu);
+#else
+static inline bool without_kvm_leaves_x2apic(struct vcpu *)
+{
+	return false;
+}
+#endif
 
 #endif

@@ -53,7 +53,7 @@ static int modules_vm_create(struct vm *vm)
 		err = vm_config_error(
 			&e, c->file, c->line_clock,
 			"clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
-	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && !err && c->no_pvclock && !host_tsc_stable())
+	if (!err && vm_config_tsc_only(c) && !host_tsc_stable())
 		err = vm_config_error(
 			&e, c->file, c->line_pvclock,
 			"pvclock = no: the TSCs of this node are not one clock, and the guest has no other: use yes");

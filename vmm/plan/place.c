@@ -121,8 +121,7 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 	if (take_extents(vm, &s->plan) ||
 	    !(vm->vcpus = host_pages_alloc(cpu_pages(s->plan.nr_cpus), -1))) {
 		free_extents(vm);
-		if (IS_ENABLED(CONFIG_VM_RDT))
-			host_rdt_free(vm);
+		host_rdt_free(vm);
 		return -EAGAIN;
 	}
 	vm_parts(vm)->map = s->plan.map;
@@ -227,8 +226,7 @@ void unplace_vm(struct vm *vm)
 	if (IS_ENABLED(CONFIG_COMMANDER) && vm->quarantined)
 		monitor_slots[vm->id].stays = true;
 	zero(vm, true);
-	if (IS_ENABLED(CONFIG_VM_RDT))
-		host_rdt_free(vm);
+	host_rdt_free(vm);
 	spin_lock(&place_lock);
 	free_extents(vm);
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++)
