@@ -32,8 +32,8 @@ static bool choose_backend(void)
 {
 	int err = hvm_find_backend(tell_missing);
 
-	if (!err && IS_ENABLED(CONFIG_BOOT_LOG))
-		host_log("margay: virtualization: %s", hvm->name);
+	if (!err)
+		host_note("margay: virtualization: %s", hvm->name);
 	else if (err == -ENODEV)
 		host_log("margay: no virtualization: %s that this image supports", HVM_NO_BACKEND);
 	return !err;
@@ -307,8 +307,7 @@ static void monitor_start(void)
 	if (!modules_needed()) {
 		u64 freed = host_modules_release();
 
-		if (IS_ENABLED(CONFIG_BOOT_LOG))
-			host_log("margay: boot modules: %lu KiB freed", freed >> 10);
+		host_note("margay: boot modules: %lu KiB freed", freed >> 10);
 	}
 	monitor_put_running();
 	monitor_not_busy();

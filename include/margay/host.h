@@ -447,6 +447,12 @@ void host_debug_send(const u8 *bytes, unsigned n);
  * ("vm0: ..."). Never mixes with another line or with guest output.
  */
 void host_log(const char *fmt, ...) __printf(1, 2);
+/* The same of what is as it should be; nothing in images without BOOT_LOG. */
+#define host_note(fmt, ...) \
+	do { \
+		if (IS_ENABLED(CONFIG_BOOT_LOG)) \
+			host_log(fmt, ##__VA_ARGS__); \
+	} while (0)
 /*
  * The same of what a guest or its device can cause as often as it likes: "SOURCE: ...", if the
  * limit lets it; else it is counted, and the next one ends with ", N more since the last line".

@@ -24,10 +24,10 @@ static int image_vm_create(struct vm *vm)
 		if (!(*l)->probe(kernel))
 			continue;
 		if (c->initrd[0]) {
-			if (!IS_ENABLED(CONFIG_BOOT_LOG))
-				vm_tell(vm,
-					"kernel %s is no Linux kernel and takes no initrd: name what it wants by module =",
-					c->kernel);
+			load_tell(
+				vm,
+				"kernel %s is no Linux kernel and takes no initrd: name what it wants by module =",
+				c->kernel);
 			return -EINVAL;
 		}
 		return (*l)->load(vm, kernel, module);

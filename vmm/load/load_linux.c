@@ -11,6 +11,7 @@
 #include "vmm/load/linux_built.h"
 #include "vmm/load/linux_entry.h"
 #include "vmm/load/linux_image.h"
+#include "vmm/load/loader.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/guest_platform.h"
 #include "vmm/slot.h"
@@ -21,14 +22,11 @@
 /* of a cpio's headers: Documentation/driver-api/early-userspace/buffer-format.rst */
 #define ARCHIVE_ALIGN 4
 
-/*
- * A bad image: what, and what to do. With BOOT_LOG load_check() has said that, here as elsewhere.
- */
+/* A bad image: what, and what to do. */
 int load_refuse(const struct linux_load *l, const char *why)
 {
-	if (!IS_ENABLED(CONFIG_BOOT_LOG))
-		vm_tell(l->vm, "kernel %s: %s; give a bzImage%s of 64-bit Linux", l->name, why,
-			IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "");
+	load_tell(l->vm, "kernel %s: %s; give a bzImage%s of 64-bit Linux", l->name, why,
+		  IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "");
 	return -ENOEXEC;
 }
 
@@ -132,8 +130,7 @@ static int load_initrd(struct linux_load *l, const struct host_module *const *pa
 
 	for (unsigned i = 0; i < parts; i++) {
 		if (!part[i]->size) {
-			if (!IS_ENABLED(CONFIG_BOOT_LOG))
-				vm_tell(l->vm, "%s is empty", part[i]->name);
+			load_tell(l->vm, "%s is empty", part[i]->name);
 			return -ENOEXEC;
 		}
 		size = ALIGN_UP(size, ARCHIVE_ALIGN) + part[i]->size;

@@ -166,8 +166,7 @@ static int load(struct vm *vm, const struct host_module *kernel,
 	int err = 0;
 
 	if (why) {
-		if (!IS_ENABLED(CONFIG_BOOT_LOG))
-			vm_tell(vm, "kernel %s: %s", kernel->name, why);
+		load_tell(vm, "kernel %s: %s", kernel->name, why);
 		return -ENOEXEC;
 	}
 	for (unsigned i = 0; !err && i < img.count; i++) {

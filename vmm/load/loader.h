@@ -25,6 +25,16 @@ struct loader {
 		    const struct host_module *const *module);
 };
 
+/*
+ * A line about an image or a module that is not what it should be. With BOOT_LOG load_check() has
+ * said that before, here as elsewhere.
+ */
+#define load_tell(vm, fmt, ...) \
+	do { \
+		if (!IS_ENABLED(CONFIG_BOOT_LOG)) \
+			vm_tell(vm, fmt, ##__VA_ARGS__); \
+	} while (0)
+
 #define LOADER(ops) \
 	static const struct loader *const ops##_entry __used __section("loaders") = &(ops)
 

@@ -45,7 +45,7 @@ static int modules_vm_create(struct vm *vm)
 
 		if (!m)
 			err = no_module(c, &name, &e);
-		else if (IS_ENABLED(CONFIG_BOOT_LOG))
+		else
 			err = load_check(c, &name, m->data, m->size, &is_linux, &e);
 	}
 	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE &&
