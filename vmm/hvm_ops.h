@@ -262,6 +262,11 @@ struct hvm_ops {
 	void (*dump)(struct vcpu *vcpu);
 };
 
+/* Of these, what is never called but in images with an option. */
+#define HVM_INTERCEPT_DR(fn) (IS_ENABLED(CONFIG_GDB) ? (fn) : NULL)
+#define HVM_SET_COUNTERS(fn) (IS_ENABLED(CONFIG_VM_COUNTERS) ? (fn) : NULL)
+#define HVM_DUMP(fn) (IS_ENABLED(CONFIG_DUMPS) ? (fn) : NULL)
+
 /*
  * Writes that change one of these load the directory pointers of PAE paging, others do not (SDM
  * vol. 3, 4.4.1).

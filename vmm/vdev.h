@@ -67,6 +67,9 @@ struct vdev {
 	const struct vdev_calls *calls;
 };
 
+/* Its vcpu_pause(): no VM pauses in images without VM_PAUSE. */
+#define VDEV_PAUSE(fn) (IS_ENABLED(CONFIG_VM_PAUSE) ? (fn) : NULL)
+
 #define VDEV(dev) static const struct vdev *const dev##_entry __used __section("vdevs") = &(dev)
 
 #endif

@@ -17,7 +17,7 @@ static int cpuid_vm_create(struct vm *vm)
 		.ext_dest_id = vm->wide_ids,
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
-		.tsc_freezes = IS_ENABLED(CONFIG_VM_PAUSE) && vm->config->clock == VM_CLOCK_FREEZE,
+		.tsc_freezes = vm_config_freezes(vm->config),
 		.pvclock = msr_find(vm, MSR_KVM_SYSTEM_TIME),
 		.machine_checks =
 			IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vm->config->on_mce == ON_MCE_INJECT,

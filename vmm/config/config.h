@@ -234,6 +234,9 @@ struct vm_config {
 /* Does it command the node? */
 #define vm_config_commands(c) (IS_ENABLED(CONFIG_COMMANDER) && (c)->control.commands)
 
+/* Do its clocks stand still while it is paused? */
+#define vm_config_freezes(c) (IS_ENABLED(CONFIG_VM_PAUSE) && (c)->clock == VM_CLOCK_FREEZE)
+
 /* Has its guest no clock but its TSC? */
 #define vm_config_tsc_only(c) (IS_ENABLED(CONFIG_VM_TSC_ONLY) && (c)->no_pvclock)
 

@@ -294,6 +294,6 @@ static const struct vdev lapic_vdev = {
 	.destroy = lapic_destroy,
 	.vcpu_start = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? lapic_direct_start : NULL,
 	.vcpu_stop = lapic_vcpu_stop,
-	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? lapic_timer_pause : NULL,
+	.vcpu_pause = VDEV_PAUSE(lapic_timer_pause),
 };
 VDEV(lapic_vdev);

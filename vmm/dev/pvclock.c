@@ -148,6 +148,6 @@ static void pvclock_vcpu_pause(struct vcpu *vcpu, void *, bool paused)
 static const struct vdev pvclock_vdev = {
 	.create = pvclock_create,
 	.vcpu_start = pvclock_vcpu_start,
-	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? pvclock_vcpu_pause : NULL,
+	.vcpu_pause = VDEV_PAUSE(pvclock_vcpu_pause),
 };
 VDEV(pvclock_vdev);

@@ -265,6 +265,6 @@ static const struct vdev console_vdev = {
 	.destroy = console_destroy,
 	.vcpu_start = console_vcpu_start,
 	.vcpu_stop = console_vcpu_stop,
-	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? console_vcpu_pause : NULL,
+	.vcpu_pause = VDEV_PAUSE(console_vcpu_pause),
 };
 VDEV(console_vdev);

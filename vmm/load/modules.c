@@ -48,8 +48,7 @@ static int modules_vm_create(struct vm *vm)
 		else
 			err = load_check(c, &name, m->data, m->size, &is_linux, &e);
 	}
-	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE &&
-	    !host_tsc_stable())
+	if (!err && vm_config_freezes(c) && !host_tsc_stable())
 		err = vm_config_error(
 			&e, c->file, c->line_clock,
 			"clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");

@@ -342,10 +342,10 @@ static const struct hvm_ops svm_ops = {
 	.intercept_msr = svm_intercept_msr,
 	.intercept_io = svm_intercept_io,
 	.intercept_exceptions = svm_intercept_exceptions,
-	.intercept_dr = IS_ENABLED(CONFIG_GDB) ? svm_intercept_dr : NULL,
-	.set_counters = IS_ENABLED(CONFIG_VM_COUNTERS) ? svm_set_counters : NULL,
+	.intercept_dr = HVM_INTERCEPT_DR(svm_intercept_dr),
+	.set_counters = HVM_SET_COUNTERS(svm_set_counters),
 	.set_tsc_offset = svm_set_tsc_offset,
 	.flush_stage2 = svm_flush_stage2,
-	.dump = IS_ENABLED(CONFIG_DUMPS) ? svm_dump : NULL,
+	.dump = HVM_DUMP(svm_dump),
 };
 HVM_BACKEND(svm_ops);

@@ -315,10 +315,10 @@ static const struct hvm_ops vmx_ops = {
 	.intercept_msr = vmx_intercept_msr,
 	.intercept_io = vmx_intercept_io,
 	.intercept_exceptions = vmx_intercept_exceptions,
-	.intercept_dr = IS_ENABLED(CONFIG_GDB) ? vmx_intercept_dr : NULL,
-	.set_counters = IS_ENABLED(CONFIG_VM_COUNTERS) ? vmx_set_counters : NULL,
+	.intercept_dr = HVM_INTERCEPT_DR(vmx_intercept_dr),
+	.set_counters = HVM_SET_COUNTERS(vmx_set_counters),
 	.set_tsc_offset = vmx_set_tsc_offset,
 	.flush_stage2 = vmx_flush_stage2,
-	.dump = IS_ENABLED(CONFIG_DUMPS) ? vmx_dump : NULL,
+	.dump = HVM_DUMP(vmx_dump),
 };
 HVM_BACKEND(vmx_ops);
