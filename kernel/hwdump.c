@@ -87,6 +87,6 @@ void host_dump(host_dump_item item)
 	dump_acpi(item);
 	if (IS_ENABLED(CONFIG_IOMMU_TABLES))
 		dump_iommus(item);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_PCI) && (f = pci_get(i)); i++)
+	for (unsigned i = 0; (f = pci_get(i)); i++)
 		dump_function(item, f);
 }

@@ -159,7 +159,7 @@ static void show_address(const char *what, u64 addr, unsigned after)
 	char name[SYMBOL_NAME];
 	u64 offset;
 
-	if (IS_ENABLED(CONFIG_SYMBOLS) && symbol_find(addr - after, name, &offset))
+	if (symbol_find(addr - after, name, &offset))
 		printk_error("  %s %016lx %s+%#lx", what, addr, name, offset + after);
 	else
 		printk_error("  %s %016lx", what, addr);

@@ -410,11 +410,17 @@ const void *host_smbios(u32 *size);
 
 /* ---- PCI ------------------------------------------------------------------ */
 
+#if IS_ENABLED(CONFIG_PCI)
 /*
- * Only in images with PCI. The i-th function of the machine, in address order, used or not; false
- * past the last. Any CPU.
+ * The i-th function of the machine, in address order, used or not; false past the last. Any CPU.
  */
 bool host_pci_info(unsigned i, struct pci_info *out);
+#else
+static inline bool host_pci_info(unsigned, struct pci_info *)
+{
+	return false;
+}
+#endif
 
 /* ---- the local APIC -------------------------------------------------------- */
 
@@ -461,11 +467,14 @@ void host_log_limited(struct log_limit *limit, const char *source, const char *f
 	__printf(3, 4);
 /* The same for the log alone; with loglevel=debug on the line, too. */
 void host_log_quiet(const char *fmt, ...) __printf(1, 2);
+#if IS_ENABLED(CONFIG_LOG_TIME)
 /*
- * Only in images with LOG_TIME: whether lines begin with the time, as at first. Not what is read by
- * tools, or copied. Boot CPU.
+ * Whether lines begin with the time, as at first. Not what is read by tools, or copied. Boot CPU.
  */
 void host_log_times(bool on);
+#else
+static inline void host_log_times(bool) { }
+#endif
 /* The one line for all that `who` could not have of the hypervisor's own memory. -ENOMEM. */
 int host_no_memory(const char *who);
 #define HOST_LOG_LINE 511 /* characters of a line; what is longer is cut */

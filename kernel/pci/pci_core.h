@@ -44,12 +44,17 @@ struct pci_function {
  */
 #if IS_ENABLED(CONFIG_PCI)
 void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);
-#else
-static inline void pci_init(const struct mcfg_info *, const struct bootinfo *) { }
-#endif
 
 /* Function i in address order per root bus, or NULL past the last. */
 const struct pci_function *pci_get(unsigned i);
+#else
+static inline void pci_init(const struct mcfg_info *, const struct bootinfo *) { }
+
+static inline const struct pci_function *pci_get(unsigned)
+{
+	return NULL;
+}
+#endif
 
 /*
  * What is wrong with where its BARs lie, in words; NULL: nothing. Its ROM's is never wrong: see

@@ -106,7 +106,7 @@ void pci_keep_quiet(struct pci_function *f)
 	if (pci_serves_others(f->header_type, f->id.class_code))
 		return;
 	pci_keep(f);
-	if (IS_ENABLED(CONFIG_PCI_INFO) && f->id.class_code >> 8 == PCI_CLASS_USB)
+	if (f->id.class_code >> 8 == PCI_CLASS_USB)
 		pci_take_usb(f);
 	/*
 	 * It may lie over anything; who has the function and its ROM switches it on again (PCI

@@ -81,11 +81,15 @@ static inline void pci_isolate(const struct pci_function *) { }
  */
 bool pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set);
 
+#if IS_ENABLED(CONFIG_PCI_INFO)
 /*
  * pci_usb.c: takes a USB controller from the firmware's SMM, at boot, before it is made quiet.
  * Waits up to a second for firmware that does not let go of it, and says so.
  */
 void pci_take_usb(const struct pci_function *f);
+#else
+static inline void pci_take_usb(const struct pci_function *) { }
+#endif
 
 void pci_delay_ms(unsigned ms);
 

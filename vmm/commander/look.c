@@ -152,7 +152,7 @@ int commander_pci(const struct vm_config_control *, unsigned, struct span)
 {
 	struct pci_info f;
 
-	for (unsigned i = 0; IS_ENABLED(CONFIG_PCI) && host_pci_info(i, &f); i++) {
+	for (unsigned i = 0; host_pci_info(i, &f); i++) {
 		char why[PCI_FITNESS_TEXT], owner[VM_NAME_MAX + 1] = "", node[12] = "";
 		bool unfit = pci_fitness(&f, why) == PCI_UNFIT;
 

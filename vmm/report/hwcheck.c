@@ -53,7 +53,7 @@ static __printf(3, 4) void feature(enum state state, const char *name, const cha
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	counts[state]++;
-	if (IS_ENABLED(CONFIG_CHECK_JSON) && state == MISSING)
+	if (state == MISSING)
 		hwcheck_json_missing(name);
 	if (text[0])
 		say("%-8s %s: %s", words[state], name, text);
@@ -335,8 +335,7 @@ static void check_performance(unsigned seconds)
 /* Not in front of what is copied, or read by tools. */
 static void times(bool on)
 {
-	if (IS_ENABLED(CONFIG_LOG_TIME))
-		host_log_times(on);
+	host_log_times(on);
 }
 
 /* Its lines are printed bare, to be copied as they are: none that the log would cut. */
@@ -415,7 +414,7 @@ static void hwcheck_start(void)
 	say("result: able=%s ok=%u missing=%u off=%u unknown=%u", able ? "yes" : "no", counts[OK],
 	    counts[MISSING], counts[OFF], counts[UNKNOWN]);
 	times(false);
-	if (IS_ENABLED(CONFIG_CHECK_JSON) && json)
+	if (json)
 		hwcheck_json(able);
 	if (dump)
 		hwcheck_dump();

@@ -14,10 +14,8 @@
  */
 void hwcheck_dump(void);
 
-/*
- * Something that this node should have, by its name in the report: before hwcheck_json(). Only with
- * CONFIG_CHECK_JSON, as that.
- */
+#if IS_ENABLED(CONFIG_CHECK_JSON)
+/* Something that this node should have, by its name in the report: before hwcheck_json(). */
 void hwcheck_json_missing(const char *name);
 
 /*
@@ -26,5 +24,10 @@ void hwcheck_json_missing(const char *name);
  * without line ends. able: VMs can run. As hwcheck_dump().
  */
 void hwcheck_json(bool able);
+#else
+static inline void hwcheck_json_missing(const char *) { }
+
+static inline void hwcheck_json(bool) { }
+#endif
 
 #endif

@@ -90,7 +90,7 @@ static void put_pci(void)
 	struct pci_info f;
 
 	put("\"pci\":[");
-	for (unsigned i = 0; IS_ENABLED(CONFIG_PCI) && host_pci_info(i, &f); i++) {
+	for (unsigned i = 0; host_pci_info(i, &f); i++) {
 		char mac[40] = "";
 
 		mac_address(i, &f, mac);

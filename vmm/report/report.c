@@ -90,7 +90,7 @@ void report_pci(report_say say)
 	struct pci_info f;
 	unsigned i;
 
-	for (i = 0; IS_ENABLED(CONFIG_PCI) && host_pci_info(i, &f); i++)
+	for (i = 0; host_pci_info(i, &f); i++)
 		report_function(say, i, &f);
 	if (!i)
 		say("no PCI function is known");
