@@ -29,7 +29,7 @@ int direct_decide(struct vm *vm)
 	if (host_x2apic_off())
 		facts |= DIRECT_X2APIC_OFF;
 	facts |= vm->kernel_facts;
-	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && monitor_slots[vm->id].without & LINUX_NO_X2APIC)
+	if (monitor_slots[vm->id].without & LINUX_NO_X2APIC)
 		facts |= DIRECT_LEAVES_X2APIC;
 	if (debugger_on())
 		facts |= DIRECT_GDB;

@@ -193,6 +193,8 @@ int direct_decide(struct vm *vm);
 			vm_tell(vm, fmt, ##__VA_ARGS__); \
 	} while (0)
 
+/* The first of its functions that no machine has; NULL: none. */
+#define vm_virtual(vm) (IS_ENABLED(CONFIG_VIRTIO) ? (vm)->virtual : NULL)
 /* Its console beside the UART; NULL: none. */
 #define vm_second(vm) (IS_ENABLED(CONFIG_VIRTIO) ? (vm)->second : NULL)
 

@@ -42,13 +42,20 @@ struct host_console {
 	u8 line[HOST_CONSOLE_LINE];
 };
 
+#if IS_ENABLED(CONFIG_SHARED_LINE)
 /*
- * Only in images with SHARED_LINE. Pure: a line of somebody who has not the foreground, as it may
- * stand among others' on any terminal: text only. In place; returns what is left of the n bytes.
- * Escape sequences (ECMA-48: CSI, strings, others) go, also one that the line's end cuts; other
- * controls, and bytes that are no well-formed UTF-8, become '?'.
+ * Pure: a line of somebody who has not the foreground, as it may stand among others' on any
+ * terminal: text only. In place; returns what is left of the n bytes. Escape sequences (ECMA-48:
+ * CSI, strings, others) go, also one that the line's end cuts; other controls, and bytes that are
+ * no well-formed UTF-8, become '?'.
  */
 unsigned host_plain_text(u8 *line, unsigned n);
+#else
+static inline unsigned host_plain_text(u8 *, unsigned n)
+{
+	return n;
+}
+#endif
 
 #if IS_ENABLED(CONFIG_CONSOLE)
 /*

@@ -8,6 +8,7 @@
 
 #include <margay/cstates.h>
 
+#if IS_ENABLED(CONFIG_VM_CST)
 /*
  * Those of a CPU that MWAIT or HLT enters, and no port; C3 is told as C2. NULL: none is known, as
  * firmware's _CST is code, or has none that this CPU's leaf 5 knows. Whoever asks first reads
@@ -15,5 +16,11 @@
  * boot's PCI, whose tables of AML they are; any CPU.
  */
 const struct cstates *host_cstates(unsigned cpu);
+#else
+static inline const struct cstates *host_cstates(unsigned)
+{
+	return NULL;
+}
+#endif
 
 #endif

@@ -206,8 +206,7 @@ static void put_held(struct host_console *user)
 	serial_put('[');
 	serial_text(user->name, strnlen(user->name, HOST_CONSOLE_NAME));
 	serial_text("] ", 2);
-	if (IS_ENABLED(CONFIG_SHARED_LINE))
-		user->length = (u16)host_plain_text(user->line, user->length);
+	user->length = (u16)host_plain_text(user->line, user->length);
 	serial_text((const char *)user->line, user->length);
 	serial_text("\r\n", 2);
 	user->length = 0;

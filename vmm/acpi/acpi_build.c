@@ -116,11 +116,9 @@ static void put_dsdt(struct aml *a, const struct acpi_guest *in)
 		aml_bytes(a, s5, sizeof(s5));
 	if (in->uart)
 		aml_bytes(a, uart, sizeof(uart));
-	if (IS_ENABLED(CONFIG_VM_ACPI_DEVICES))
-		acpi_put_devices(a);
+	acpi_put_devices(a);
 	acpi_put_pci(a, in);
-	if (IS_ENABLED(CONFIG_VM_CST))
-		acpi_put_cstates(a, in);
+	acpi_put_cstates(a, in);
 }
 
 /* A table whose content behind the header `put` writes. */

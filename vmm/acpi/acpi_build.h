@@ -102,21 +102,35 @@ void acpi_put_pci(struct aml *a, const struct acpi_guest *in);
 static inline void acpi_put_pci(struct aml *, const struct acpi_guest *) { }
 #endif
 
+#if IS_ENABLED(CONFIG_VM_CST)
 /* acpi_cst.c: the processors, for the DSDT, if each has C-states and they all fit. */
 void acpi_put_cstates(struct aml *a, const struct acpi_guest *in);
-/*
- * acpi_devices.c: the nodes of the image's other devices, for the DSDT, and what WDAT has behind
- * its header.
- */
-void acpi_put_devices(struct aml *a);
-void acpi_put_button(struct aml *a);
+#else
+static inline void acpi_put_cstates(struct aml *, const struct acpi_guest *) { }
+#endif
+
+/* acpi_devices.c: what WDAT has behind its header, with VM_WATCHDOG. */
 void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);
+#if IS_ENABLED(CONFIG_VM_ACPI_DEVICES)
+/* The same file's: the nodes of the image's other devices, for the DSDT. */
+void acpi_put_devices(struct aml *a);
+#else
+static inline void acpi_put_devices(struct aml *) { }
+#endif
+
+#if IS_ENABLED(CONFIG_VM_POWER_BUTTON)
+/* acpi_button.c: one of these nodes. */
+void acpi_put_button(struct aml *a);
+#else
+static inline void acpi_put_button(struct aml *) { }
+#endif
 
 /*
  * guest_smbios.c, not pure, with CONFIG_SMBIOS: the VM's SMBIOS tables, behind `used` bytes of ACPI
  * tables, and their entry point in the last 64 KiB below 1 MiB. 0; -ENOSPC: they do not fit.
  */
 int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
+
 #if IS_ENABLED(CONFIG_SRIOV)
 /*
  * guest_acpi_vfs.c, not pure: of the VM's n-th function; windows behind those

@@ -42,8 +42,7 @@ void acpi_put_devices(struct aml *a)
 		aml_bytes(a, pvpanic, sizeof(pvpanic));
 	if (IS_ENABLED(CONFIG_VM_RTC))
 		aml_bytes(a, rtc, sizeof(rtc));
-	if (IS_ENABLED(CONFIG_VM_POWER_BUTTON))
-		acpi_put_button(a);
+	acpi_put_button(a);
 }
 
 /*

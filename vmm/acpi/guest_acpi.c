@@ -99,7 +99,7 @@ static void collect_cpus(struct collected *c, const struct vm *vm)
 
 		c->cpu[i].node = domain_of(c, host_cpu_info(vcpu->cpu)->node);
 		c->cpu[i].apic_id = vcpu->apic_id;
-		if (IS_ENABLED(CONFIG_VM_CST) && vm->config->cstates_firmware && vm_mwait(vm))
+		if (vm->config->cstates_firmware && vm_mwait(vm))
 			c->cpu[i].cstates = host_cstates(vcpu->cpu);
 	}
 	c->guest.nr_cpus = vm->nr_vcpus;
@@ -182,7 +182,7 @@ static void collect_pci(struct collected *c, const struct vm *vm)
 		guest_acpi_vfs(pci, i, &c->guest, c->window, c->root);
 		add_intx(c, pci, i);
 	}
-	if (!IS_ENABLED(CONFIG_VIRTIO) || !vm->virtual)
+	if (!vm_virtual(vm))
 		return;
 	c->root[c->guest.nr_roots++] =
 		(struct acpi_guest_root){ pci->virtual_bus, pci->virtual_bus, -1, true };
