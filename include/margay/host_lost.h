@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Part of host.h: pages of memory that the machine has lost. In images without MACHINE_CHECKS nobody
- * knows of any.
+ * Part of host.h: pages of memory that the machine has lost. In images without MACHINE_CHECKS
+ * nobody knows of any.
  */
 #ifndef MARGAY_HOST_LOST_H
 #define MARGAY_HOST_LOST_H
