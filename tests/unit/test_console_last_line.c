@@ -157,7 +157,10 @@ static void test_begun_in_the_background(void **)
 	assert_string_equal(sent, "margay: node: end?idle");
 }
 
-/* Two users, or a user and the log: each begins a line of its own. */
+/*
+ * Two users, or a user and the log: each begins a line of its own; and one that begins again is
+ * watched as any other.
+ */
 static void test_not_together(void **)
 {
 	write(&guest, "margay: node: ");
@@ -168,7 +171,7 @@ static void test_not_together(void **)
 	write(&guest, "margay: node: ");
 	host_console_foreground(&other);
 	write(&other, "end=idle\n");
-	assert_string_equal(sent, "margay: node: \r\n[vm1] end=idle\r\nend=idle\n"
+	assert_string_equal(sent, "margay: node: \r\n[vm1] end=idle\r\nmargay: node: end?idle\n"
 				  "margay: node:\r\n end=idle\n"
 				  "margay: node: \r\nend=idle\n");
 }
