@@ -9,7 +9,6 @@
 #include "kernel/boot/bootinfo.h"
 
 #if IS_ENABLED(CONFIG_MICROCODE)
-#if IS_ENABLED(CONFIG_MICROCODE)
 /*
  * Loads the newest update that the modules have for the boot CPU, if it is newer than what that
  * has. Logs what came of each.
@@ -24,13 +23,6 @@ void microcode_init_cpu(void);
 
 /* A line for each CPU that has another revision than the boot CPU. All CPUs are online. */
 void microcode_tell(void);
-#else
-static inline void microcode_init(const struct bootinfo *) { }
-
-static inline void microcode_init_cpu(void) { }
-
-static inline void microcode_tell(void) { }
-#endif
 #else
 static inline void microcode_init(const struct bootinfo *) { }
 

@@ -7,7 +7,6 @@
 #include "arch/x86_64/cpu/mitigations.h"
 
 #if IS_ENABLED(CONFIG_MITIGATIONS)
-#if IS_ENABLED(CONFIG_MITIGATIONS)
 /*
  * Decides for the calling CPU, and sets it up, by what it is with the microcode that it has now.
  * Says nothing: a CPU that starts must not.
@@ -16,11 +15,6 @@ void mitigations_init_cpu(void);
 
 /* One line for each thing that a CPU is open to. All CPUs are online. */
 void mitigations_tell(void);
-#else
-static inline void mitigations_init_cpu(void) { }
-
-static inline void mitigations_tell(void) { }
-#endif
 #else
 static inline void mitigations_init_cpu(void) { }
 

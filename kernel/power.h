@@ -6,9 +6,6 @@
 #include <margay/types.h>
 
 #if IS_ENABLED(CONFIG_CPU_POWER)
-#include <margay/types.h>
-
-#if IS_ENABLED(CONFIG_CPU_POWER)
 /* For the calling CPU, by power= of the command line. Says nothing: a CPU that starts must not. */
 void power_init_cpu(void);
 
@@ -17,11 +14,6 @@ void power_init_cpu(void);
  * online.
  */
 void power_tell(void);
-#else
-static inline void power_init_cpu(void) { }
-
-static inline void power_tell(void) { }
-#endif
 #else
 static inline void power_init_cpu(void) { }
 

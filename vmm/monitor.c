@@ -225,7 +225,10 @@ static void reap(struct host_work *work)
 	monitor_busy += IS_ENABLED(CONFIG_MONITOR_CONSOLE);
 	spin_unlock(&monitor_lock);
 	/* CPUs that were given up may still use, and write to, all that the VM has. */
-	vm_is_abandoned(vm) ? vm_abandon(vm) : vm_destroy(vm);
+	if (vm_is_abandoned(vm))
+		vm_abandon(vm);
+	else
+		vm_destroy(vm);
 	if (RESTARTS_PACED)
 		monitor_get_running();
 	spin_lock(&monitor_lock);

@@ -82,6 +82,7 @@ extern const struct monitor_witness {
 	/* why: the words; NULL: what has just been logged of it */
 	void (*not_started)(const struct slot *s, const char *why);
 } *monitor_witness; /* NULL: nobody */
+/* Is somebody there? */
 #define monitor_is_witnessed (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
 /* all VMs that could start at boot have been given their CPUs; the boot CPU's */
 extern bool monitor_booted;

@@ -6,8 +6,9 @@ addresses a function was let use, QEMU's own trace of configuration space says.
 Nvme and ahci again, in memory that lies elsewhere than the guest thinks, on one and two NUMA nodes; the windows by
 the module and by the hypervisor's map; Bus Master Enable by QEMU's own trace of configuration space.
 
-The controls: a module whose windows are a gigabyte beside the memory finds no disk, nor does one that translates
-nothing, as if the memory were where the guest thinks; without the module no function ever is bus master.
+Without the module no function ever is bus master. The controls, in the full tier: a module whose windows are a
+gigabyte beside the memory finds no disk, nor does one that translates nothing, as if the memory were where the guest
+thinks.
 
 The hypercalls and garbage in them on both emulators; DMA itself on SVM, and igb's on VT-x by KVM (`test_nested.py`).
 

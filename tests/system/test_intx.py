@@ -5,7 +5,7 @@ goes over the network and what a disk holds is compared with the files behind
 them.
 
 Line interrupts with Debian's drivers: e1000 and ahci without messages on one line of QEMU's q35, by checksums and the
-guest's counts, with `interrupts = emulated` and `direct`; the tiny guest `line` with an e1000 that interrupts at a
+guest's counts, with `interrupts = direct` (`emulated`: full tier); the tiny guest `line` with an e1000 that interrupts at a
 word: each once on each CPU and, with `direct`, without an exit, none by an entry that may not be, on Bochs (VT-x),
 too; storms, and what VMs leave that end with the line asserted; the same line wanted by two VMs; the nodes of root
 buses of their own (`pxb-pcie`), by firmware and by `pci_node`, and their windows.

@@ -9,7 +9,7 @@ guest thinks, are not where it cannot know (`topology = flat`), and are gone aft
 
 In the same runs `qemu_memory.c`, a plugin of QEMU's TCG, counts the loads and stores of the program that stamps, by
 CPU and by the NUMA node of the machine's physical address: over 99 % are local on the bare machine and with `topology
-= node`, under 75 % with `flat`.
+= node`, under 75 % with `flat` (full tier, as the machines of one and of four nodes).
 
 APIC IDs of 256 and more are compared as well (full tier), on a machine with VT-d, without which Linux does not take
 such CPUs. Bochs has no NUMA: GRUB's `acpi` command adds SRAT and SLIT (`margay-image --acpi`); there (full tier) the

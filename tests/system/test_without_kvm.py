@@ -3,7 +3,7 @@
 
 By words of its command line; as its image tells that it was built so; and one that does not tell, but shows it: that starts again,
 once. The kernels are Debian's with KVM's signature, or with the words as well, made unreadable: as one without KVM_GUEST they look
-for nothing. In the full tier are kernels that were built so (make guest-kernels).
+for nothing. In the full tier are VT-x, and kernels that were built so (make guest-kernels).
 """
 
 import os

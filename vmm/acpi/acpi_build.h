@@ -133,8 +133,7 @@ int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
 
 #if IS_ENABLED(CONFIG_SRIOV)
 /*
- * guest_acpi_vfs.c, not pure: of the VM's n-th function; windows behind those
- * that there are.
+ * guest_acpi_vfs.c, not pure: of the VM's n-th function; windows behind those that there are.
  */
 void guest_acpi_vfs(const struct vm_pci *, unsigned n, struct acpi_guest *,
 		    struct acpi_guest_window *, struct acpi_guest_root *);

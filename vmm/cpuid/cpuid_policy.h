@@ -46,6 +46,7 @@ struct cpuid_table {
 };
 #define CPUID_NONE 0xff
 
+/* Does the guest see vCPUs in place of the machine's topology (topology = flat)? */
 #define cpuid_is_flat(table) (IS_ENABLED(CONFIG_NUMA) && (table)->flat_vcpus)
 
 /* What the policy depends on besides the host's CPUID. */

@@ -295,7 +295,7 @@ static inline void pci_sriov_pulled(struct vcpu *, unsigned, int) { }
 static inline void pci_sriov_tell(struct vcpu *) { }
 #endif
 
-/* The rest of it, which is there with SRIOV only, is called by the functions behind it. */
+/* Of the same file, for callers that are in images with SRIOV only: */
 /*
  * A VF is being made for its VM: its PF's VM may pull it out, until it has left. 0, or -ENODEV,
  * printed: it just went off.
