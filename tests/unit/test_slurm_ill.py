@@ -90,6 +90,12 @@ def test_drained_by_others(controller):
     assert ("n1", "state=down") not in controller.told
 
 
+def test_well_again(controller):
+    """Slurm keeps the last reason."""
+    controller.reasons["n1"] = FANS
+    assert prolog.main() == 0 and ("n1", "state=down") not in controller.told
+
+
 def test_job_that_is_gone(controller):
     controller.job = slurm.Job(7, "0", "CANCELLED", "debian")
     assert prolog.main() == 1
