@@ -21,7 +21,7 @@ def boot(name, devices, words, nodes=None, kernel=node.KERNEL, modules=(), **key
     lines.update(keys)
     iso = node.margay_iso(
         "dma-" + name, {"vm0.conf": node.vm_text("qemu", words, **lines)},
-        {"kernel": node.guest_file(kernel), "initrd": node.guest_file("initrd-drivers"), **dict(modules)})
+        {"kernel": node.guest_file(kernel), "initrd": node.drivers_for(kernel), **dict(modules)})
     trace = os.path.join(node.LOGS, "dma-%s.trace" % name)
     extra = devices + ["-trace", "pci_cfg_write,file=" + trace]
     with numa.Machine("2,sockets=2,cores=1,threads=1", nodes or [numa.Node("0-1", "2G")]) as machine:

@@ -15,13 +15,13 @@ import vm_file
 import written
 from boot_image import Image, acpi_arguments, image, margay_iso, variant
 from exit_log import INTERRUPT_EXIT, check_direct, check_exits, exit_codes
-from places import BUILD, GUEST, LOGS, TOP, guest_file
+from places import BUILD, GUEST, LOGS, TOP, drivers_for, guest_file
 from vm_file import GUEST_MEMORY, vm_text
 
 __all__ = [
-    "BUILD", "GUEST", "LOGS", "TOP", "guest_file", "Image", "acpi_arguments", "image", "margay_iso", "variant", "GUEST_MEMORY",
-    "vm_text", "INTERRUPT_EXIT", "check_direct", "check_exits", "exit_codes", "MACHINES", "NESTED", "NODE_MEMORY", "KERNEL",
-    "TIMEOUT", "Node", "Run", "log_of", "start", "finish", "run_guest",
+    "BUILD", "GUEST", "LOGS", "TOP", "drivers_for", "guest_file", "Image", "acpi_arguments", "image", "margay_iso", "variant",
+    "GUEST_MEMORY", "vm_text", "INTERRUPT_EXIT", "check_direct", "check_exits", "exit_codes", "MACHINES", "NESTED",
+    "NODE_MEMORY", "KERNEL", "TIMEOUT", "Node", "Run", "log_of", "start", "finish", "run_guest",
 ]
 
 MACHINES = ("qemu", "bochs")

@@ -11,3 +11,8 @@ GUEST = os.path.join(BUILD, "guest")
 
 def guest_file(name):
     return os.path.join(GUEST, name)
+
+
+def drivers_for(kernel):
+    """The initrd with drivers for one of these kernels (tools/guest-image --drivers)."""
+    return guest_file("initrd-drivers" + ("-backports" if kernel.endswith("-backports") else ""))

@@ -121,7 +121,7 @@ class Guest:
                             cpus="0,1", pci="class:0108, 00:05.0, 8086:10d3, 00:08.0, 1af4:1110", dma=dma)
         name = "pci-data-" + case_id(case)
         iso = node.margay_iso(name, {"vm0.conf": text},
-                              {"kernel": file, "initrd": node.guest_file("initrd-drivers")})
+                              {"kernel": file, "initrd": node.drivers_for(kernel)})
         self.done = run(name, iso, self.files, nodes, UNITS[unit][0])
         assert self.done.outcome.status == margay_run.OK, self.done.outcome.text
 
