@@ -21,7 +21,7 @@ import node
 import pytest
 import tiny
 
-RANDOM = 2
+RANDOM = 1
 # What a tiny guest on QEMU needs, and we to see it.
 BOOTABLE = ("SVM", "CONSOLE", "MULTIBOOT", "VM_DEBUG_EXIT")
 OPTIONS = [symbol.name for symbol in configs.options(configs.load())]
@@ -159,7 +159,7 @@ def without(*options):
 
 
 # In the fast tier several are off in one image: each is off in one of them.
-IMAGES = 8
+IMAGES = 4
 OFF = [pytest.param(OPTIONS[n::IMAGES], id="some-%d" % n) for n in range(IMAGES)]
 OFF += [pytest.param([option], id=option, marks=pytest.mark.full) for option in OPTIONS]
 
@@ -222,7 +222,7 @@ def test_random(configuration_seed):
     for seed in range(configuration_seed, configuration_seed + RANDOM):
         kconf = configs.load()
         # Some that can be booted, and some without any of that.
-        configs.randomize(kconf, seed, BOOTABLE if (seed - configuration_seed) % 2 == 0 else ())
+        configs.randomize(kconf, seed, BOOTABLE if seed % 2 == 0 else ())
         try:
             boot("random-%d" % (seed - configuration_seed), kconf, configs.build(kconf, configs.VARIANTS))
         except (configs.BuildError, AssertionError) as error:

@@ -14,6 +14,7 @@ import margay_run
 import node
 import pytest
 import qemu_lost
+import tiers
 from monitor_console import start, vm
 
 POLL = 0x10  # CPU_INTERRUPT_POLL of QEMU: its CPU shall look at the local APIC
@@ -21,7 +22,7 @@ POLL = 0x10  # CPU_INTERRUPT_POLL of QEMU: its CPU shall look at the local APIC
 SWALLOW = ["set confirm off", "set language c", "break cpu_interrupt if $esi == %#x" % POLL, "continue", "return", "detach"]
 
 
-@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("native", [False, tiers.full(True)])
 def test_emulator_dies(native):
     """A machine that is killed, or ended before its time, is told from a node that fails."""
     iso = node.margay_iso("killed-%s" % native, {"vm0.conf": node.vm_text("qemu", "")},

@@ -59,6 +59,7 @@ def test_kexec(initrds):
         "kexec: at exec with 2 CPUs", "kexec: loaded", "kexec: at afte with 2 CPUs"]
 
 
+@pytest.mark.full
 def test_kdump(initrds):
     """The crash kernel has one CPU and the whole memory of the one that panicked, but for its own part."""
     done = run("kdump", "qemu", initrds, "crashkernel=160M kexec.do=crash")

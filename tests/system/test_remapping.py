@@ -57,7 +57,7 @@ def test_disk(unit, interrupts, ids):
         assert done.has_line("vm0: vcpu0: CPU 2, APIC ID 287, .*")
 
 
-@pytest.mark.parametrize("card", ["e1000", tiers.full("e1000e"), "igb"])
+@pytest.mark.parametrize("card", ["e1000", tiers.full("e1000e"), tiers.full("igb")])
 def test_network(card):
     """By a line (e1000) through the machine's I/O APIC, and by MSI-X."""
     arguments, down, up = netdev.network("remapping-" + card)

@@ -187,6 +187,7 @@ def test_nodes_hand_images_on(cluster):
     assert set(sent) == set(chunks) and len(sent) < 2 * len(chunks), (len(sent), len(chunks))
 
 
+@pytest.mark.full
 def test_older_version_is_refused(cluster):
     """A node that has had version 2 of an image takes 1 only if the site's file says so: else the job ends, and says why."""
     push(cluster.folder, "handed", version="2")
@@ -213,6 +214,7 @@ def test_late_order_is_void(cluster):
     assert cluster.output(job) == "begun\ndone\n"
 
 
+@pytest.mark.full
 def test_broken_node_costs_a_try(cluster):
     """A VM that does not start: the node is had again at once. A management VM that is dead: the node is down, with the reason, the
     job goes elsewhere, and the timer's program frees the node when that answers again."""
@@ -250,6 +252,7 @@ def test_node_that_is_ill(cluster):
     cluster.mend("n1", "ill")
 
 
+@pytest.mark.full
 def test_management_vm_finds_something(cluster):
     """While a program of the site's fails in a node's management VM no VM starts there, and the head hears why."""
     cluster.fault("n1", "no-power")
@@ -262,6 +265,7 @@ def test_management_vm_finds_something(cluster):
     assert cluster.job(job)["JobState"] == "COMPLETED"
 
 
+@pytest.mark.full
 def test_job_does_not_begin_on_a_node_that_is_ill(cluster):
     """A VM that fails its check before its job has begun: the node is down, with the reason, and the job begins later."""
     cluster.fault("n1", "ill")

@@ -140,6 +140,7 @@ def test_two_guests(tmp_path):
     assert right.said["product_uuid"] == str(uuid.uuid5(NODE, "right"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("firmware", ["uefi"])
 def test_firmware(firmware, tmp_path):
     """UEFI says elsewhere where the tables are."""
