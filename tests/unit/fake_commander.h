@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "tests/unit/fake_host.h"
-#include "vmm/commander.h"
+#include "vmm/commander/commander.h"
 #include "vmm/config/config.h"
 #include "vmm/devices.h"
 #include "vmm/hvm.h"

@@ -7,7 +7,7 @@
 #ifndef TESTS_UNIT_LEAN_GUEST_H
 #define TESTS_UNIT_LEAN_GUEST_H
 
-#include "vmm/lean.h"
+#include "vmm/emulate/lean.h"
 
 static struct vm_parts parts;
 static struct vcpu vcpu;

@@ -5,7 +5,7 @@
  * with the bits that docs/cpuid.md's list names taken off or put in by number.
  */
 #include "cpuid_machines.h"
-#include "vmm/counters.h"
+#include "vmm/cpuid/counters.h"
 
 /*
  * Leaf 1 ECX that each Intel recording loses: dtes64 monitor ds_cpl vmx smx est tm2 sdbg xtpr pdcm

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/direct_messages.c tests/unit/fake_host.c */
+/* UNIT: vmm/exit/direct_messages.c tests/unit/fake_host.c */
 /*
  * INIT and NMI that a guest has sent by an ICR of its own (ipi = direct): whose
  * they are, and that none outlives its VM. The backend is one that says what it

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "vmm/lean.h"
+#include "vmm/emulate/lean.h"
 
 #define CODE 0xffffffff81234000ull
 #define PAGE_GPA 0xfee00000ull

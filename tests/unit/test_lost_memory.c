@@ -19,7 +19,7 @@
 #include "vmm/dev/virtqueue.h"
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
-#include "vmm/lean.h"
+#include "vmm/emulate/lean.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/virtio_guest.h"
-#include "vmm/commander.h"
+#include "vmm/commander/commander.h"
 
 enum { CONTROL_IN = 2, CONTROL_OUT = 3 };
 enum { WRITE = 2 };

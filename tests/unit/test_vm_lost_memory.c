@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/lost_memory.c vmm/cpuid/cpuid_topology.c vmm/memory/gpa_map.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c tests/unit/fake_host.c */
+/* UNIT: vmm/memory/lost_memory.c vmm/cpuid/cpuid_topology.c vmm/memory/gpa_map.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c tests/unit/fake_host.c */
 /*
  * Pages that the machine has lost leave the second-level tables of the VM that has them, and of no
  * other; which VMs look, what follows a use, and how often it is told.

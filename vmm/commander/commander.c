@@ -4,7 +4,7 @@
  * (docs/commander.md). A message that is none is refused and counted, and what comes next is a
  * message again: no state is kept of it.
  */
-#include "vmm/commander.h"
+#include "vmm/commander/commander.h"
 
 #include <margay/errno.h>
 #include <margay/host.h>

@@ -5,7 +5,7 @@
 
 #include <margay/span.h>
 
-#include "vmm/commander.h"
+#include "vmm/commander/commander.h"
 #include "vmm/config/config.h"
 
 /* A line of the answer. What does not fit is left out, and the last line says so. */

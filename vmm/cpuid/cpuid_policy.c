@@ -9,7 +9,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "vmm/counters.h"
+#include "vmm/cpuid/counters.h"
 #include "vmm/cpuid/cpuid_table.h"
 #include "vmm/hvm_ops.h"
 #include "vmm/guest_platform.h"

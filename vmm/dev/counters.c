@@ -9,7 +9,7 @@
  */
 #include <margay/errno.h>
 
-#include "vmm/counters.h"
+#include "vmm/cpuid/counters.h"
 #include "vmm/dev/lapic.h"
 #include "vmm/hvm.h"
 #include "vmm/ranges.h"

@@ -11,8 +11,8 @@
 #include <margay/errno.h>
 #include <margay/mc_access.h>
 
+#include "vmm/dev/pvclock_scale.h"
 #include "vmm/memory/guest_mem.h"
-#include "vmm/pvclock_scale.h"
 #include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory-mapped access the short way (vmm/lean.h): a MOV of 32 bits in 64-bit mode between a
- * general register, or from a constant, and a device, that was decoded before and stands unchanged
- * where it stood.
+ * Memory-mapped access the short way (vmm/emulate/lean.h): a MOV of 32 bits in 64-bit mode between
+ * a general register, or from a constant, and a device, that was decoded before and stands
+ * unchanged where it stood.
  */
-#include "vmm/lean.h"
+#include "vmm/emulate/lean.h"
 #include "vmm/memory/guest_fetched.h"
 
 static bool plain(const struct insn *i)

@@ -41,7 +41,7 @@ void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit);
  */
 void msr_open_passthrough(struct vcpu *vcpu);
 
-/* An INIT of the guest's own (vmm/direct_messages.c). */
+/* An INIT of the guest's own (vmm/exit/direct_messages.c). */
 void exit_init(struct vcpu *vcpu, const struct vmexit *exit);
 
 /* Control-register accesses (vmm/exit/cr.c). */

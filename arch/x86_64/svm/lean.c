@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The short way of an SVM guest's exits (vmm/lean.h), from run.asm and back
+ * The short way of an SVM guest's exits (vmm/emulate/lean.h), from run.asm and back
  * into the guest. First with GIF = 0 and the guest's FS, GS and TR still in
  * the CPU: what is done there uses nothing of the CPU that it runs on, and does
  * not fault. Kicks need no look: an NMI that came meanwhile ends the guest at
  * once. What needs more is done once these registers are the host's.
  */
 #include "arch/x86_64/svm/svm.h"
-#include "vmm/lean.h"
+#include "vmm/emulate/lean.h"
 
 /* May the instruction just be stepped over, to `next`? Not with these flags. */
 static inline bool may_unless(struct vcpu *vcpu, const struct vmcb *v, u64 next, u64 flags)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The short way of a VT-x guest's exits (vmm/lean.h), from the exit's entry in
+ * The short way of a VT-x guest's exits (vmm/emulate/lean.h), from the exit's entry in
  * run.asm and back into the guest. Of the VMCS it reads what it needs; what
  * run.c reads of each exit is read only when this leaves the loop.
  */
 #include "arch/x86_64/vmx/vmx.h"
-#include "vmm/lean.h"
+#include "vmm/emulate/lean.h"
 
 /* May the instruction just be stepped over? Not with these flags. Its RIP is noted. */
 static inline bool may_unless(struct vcpu *vcpu, u64 flags)
