@@ -6,8 +6,8 @@
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
 #include "vmm/plan/place.h"
-#include "vmm/service.h"
 #include "vmm/slot.h"
+#include "vmm/vm/service.h"
 
 #define NO_CPU "no CPU is free"
 

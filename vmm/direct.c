@@ -6,10 +6,10 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 
-#include "vmm/debugger.h"
 #include "vmm/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vm.h"
+#include "vmm/vm/debugger.h"
 
 #define CPUID_1_ECX_X2APIC BIT(21)
 

@@ -13,10 +13,10 @@
 #include "vmm/follow_up.h"
 #include "vmm/hvm.h"
 #include "vmm/output_log.h"
-#include "vmm/service.h"
 #include "vmm/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vm.h"
+#include "vmm/vm/service.h"
 
 /* lines of a guest that ended badly: a panic of Linux has some 35 to 50, the reason first */
 #define LAST_WORDS 60

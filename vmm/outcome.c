@@ -14,8 +14,8 @@
 #include "vmm/follow_up.h"
 #include "vmm/monitor.h"
 #include "vmm/output_log.h"
-#include "vmm/service.h"
 #include "vmm/slot.h"
+#include "vmm/vm/service.h"
 
 #define LOG_LINES 100 /* others may say something meanwhile */
 #define GUEST_LINES 8 /* the last of them may be empty */

@@ -8,10 +8,10 @@
 
 #include <margay/errno.h>
 
-#include "vmm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/stage.h"
+#include "vmm/vm/devices.h"
 
 static int set_paused(struct vm *vm, bool paused)
 {

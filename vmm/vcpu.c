@@ -6,15 +6,15 @@
  */
 #include <margay/errno.h>
 
-#include "vmm/debugger.h"
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
-#include "vmm/power_on.h"
 #include "vmm/stage.h"
-#include "vmm/startup.h"
+#include "vmm/vm/debugger.h"
+#include "vmm/vm/power_on.h"
+#include "vmm/vm/startup.h"
 #include "vmm/vm_parts.h"
 
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");

@@ -6,10 +6,10 @@
 #include <margay/host.h>
 #include <margay/mitigations.h>
 #include <margay/types.h>
-#include "vmm/debugger.h"
 #include "vmm/emulate/decode.h"
 #include "vmm/hvm_ops.h"
 #include "vmm/report/telemetry.h"
+#include "vmm/vm/debugger.h"
 #include "vmm/vm_end.h"
 
 struct lapic;

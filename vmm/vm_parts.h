@@ -10,8 +10,8 @@
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/memory/gpa_map.h"
 #include "vmm/memory/mtrr.h"
-#include "vmm/ranges.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
 
 struct vm_parts {
 	struct vm vm;

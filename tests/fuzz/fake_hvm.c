@@ -7,10 +7,10 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_host.h"
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
 #include "vmm/memory/mtrr.h"
 #include "vmm/pause.h"
-#include "vmm/startup.h"
+#include "vmm/vm/intc.h"
+#include "vmm/vm/startup.h"
 
 #define CR0_RESERVED (~(u64)CR0_KNOWN)
 #define EFER_KNOWN \

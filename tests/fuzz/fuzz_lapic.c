@@ -11,10 +11,10 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/lapic.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 #include "vmm/vm_parts.h"
 
 #define STEPS 48

@@ -14,10 +14,10 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_host.h"
-#include "vmm/intc.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/intc.h"
 
 #define MSI 0x50
 #define MSIX 0x70

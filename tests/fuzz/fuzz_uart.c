@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/uart16550.c vmm/output_log.c kernel/console/plain.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c -lcmocka */
+/* UNIT: vmm/dev/uart16550.c vmm/output_log.c kernel/console/plain.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c -lcmocka */
 /* FUZZ: -max_len=300 vmm/dev/uart16550.c */
 /*
  * Fuzzes the console UART: the input is register accesses, bytes typed, and
@@ -9,7 +9,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_vm.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
 
 #define STEPS 96

@@ -7,7 +7,7 @@
  */
 #include "tests/fuzz/fuzz_vmm.h"
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pause.h"
 #include "vmm/guest_platform.h"

@@ -19,7 +19,7 @@
 #include "tests/unit/fake_functions.h"
 #include "tests/unit/fake_host.h"
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"

@@ -14,7 +14,6 @@
 #include "tests/unit/fake_host.h"
 #include "vmm/commander/commander.h"
 #include "vmm/config/config.h"
-#include "vmm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/monitor.h"
@@ -24,6 +23,7 @@
 #include "vmm/slot_own.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/devices.h"
 #include "vmm/vm_parts.h"
 
 struct spinlock monitor_lock, place_lock;

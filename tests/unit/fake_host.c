@@ -238,7 +238,7 @@ const struct host_module *host_module(unsigned i)
 	return i < fake_host.nr_modules ? &fake_host.modules[i] : NULL;
 }
 
-/* Of vmm/vm.c, which few tests have. */
+/* Of vmm/vm/vm.c, which few tests have. */
 __attribute__((weak)) const struct host_module *vm_find_module(const char *name)
 {
 	for (unsigned i = 0; i < fake_host.nr_modules; i++)

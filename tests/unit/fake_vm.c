@@ -15,9 +15,9 @@
 #include "vmm/pci/pci_dma.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/slot.h"
-#include "vmm/startup.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/startup.h"
+#include "vmm/vm/vdev.h"
 #include "vmm/vm_parts.h"
 
 /* Weak: a loader test links no device at all. */

@@ -9,7 +9,7 @@
 
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/lapic.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
 
 static struct vm *vm;

@@ -7,7 +7,7 @@
 #define TESTS_POWER_ON_VALUES_H
 
 #include "vmm/hvm.h"
-#include "vmm/power_on.h"
+#include "vmm/vm/power_on.h"
 
 static void assert_segment(struct vcpu *vcpu, enum seg seg, u16 selector, u64 base, u32 attr)
 {

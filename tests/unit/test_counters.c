@@ -20,7 +20,7 @@
 #include "vmm/dev/lapic.h"
 #include "vmm/guest_platform.h"
 #include "vmm/hvm.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 
 #define NOT_SAID ~0ull
 

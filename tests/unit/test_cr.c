@@ -16,7 +16,7 @@
 #include <margay/errno.h>
 #include "vmm/emulate/emulate.h"
 #include "vmm/exit/exit.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/vm_parts.h"
 
 #define RIP 0x1000

@@ -17,7 +17,7 @@
 #include "tests/unit/fake_strings.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/memory/guest_mem.h"
-#include "vmm/ranges.h"
+#include "vmm/vm/ranges.h"
 #include "vmm/vm_parts.h"
 
 #define BEYOND 16u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/devices.c */
+/* UNIT: vmm/vm/devices.c */
 /*
  * The devices of a VM: made in order and unmade the other way round, those that were begun and no
  * others; told of its vCPUs; and a machine check goes to the first that can tell the guest of it.
@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_stage.h"
-#include "vmm/devices.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/devices.h"
 
 static char done[128];
 static int fails; /* what the second says */

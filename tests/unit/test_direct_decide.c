@@ -15,10 +15,10 @@
 #include "tests/unit/fake_host.h"
 #include "tests/unit/fake_stage.h"
 #include "vmm/config/config_parse.h"
-#include "vmm/debugger.h"
 #include "vmm/load/multiboot.h"
 #include "vmm/slot.h"
 #include "vmm/vm.h"
+#include "vmm/vm/debugger.h"
 
 #define MULTIBOOT_MAGIC 0x1badb002u
 

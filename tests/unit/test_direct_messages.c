@@ -15,9 +15,9 @@
 #include "tests/unit/fake_host.h"
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
-#include "vmm/power_on.h"
-#include "vmm/startup.h"
 #include "vmm/vm.h"
+#include "vmm/vm/power_on.h"
+#include "vmm/vm/startup.h"
 
 #define CPU 2 /* the vCPU's */
 

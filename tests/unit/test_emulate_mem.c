@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/emulate_mem.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/emulate/emulate_mem.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /*
  * Operands across the end of a page: its two pages lie anywhere, or nowhere, and a fault leaves
  * nothing behind.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/event.c vmm/power_on.c vmm/startup.c tests/unit/fake_host.c */
+/* UNIT: vmm/vm/event.c vmm/vm/power_on.c vmm/vm/startup.c tests/unit/fake_host.c */
 /*
  * Exceptions that meet while one is being delivered, pair by pair after SDM
  * vol. 3, tables 6-4 and 6-5; NMIs; and what INIT leaves of all that.
@@ -13,10 +13,10 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
-#include "vmm/startup.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/intc.h"
+#include "vmm/vm/startup.h"
 
 static u64 reg[HVM_REGS];
 static unsigned resets, inits, nmi_windows, irq_windows;

@@ -16,12 +16,12 @@
 
 #include "tests/unit/fake_vm.h"
 #include "tests/unit/fake_stage.h"
-#include "vmm/debugger.h"
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
+#include "vmm/vm/debugger.h"
 
 #define CODE 0x1000u
 #define STACK 0x3000u

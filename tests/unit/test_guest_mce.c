@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /*
  * The machine checks of a guest (on_mce = inject): its bank, as Intel's and AMD's manuals have it;
  * who is told of a lost page and who cannot be.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/rtc.c drivers/rtc_time.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/rtc.c drivers/rtc_time.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /*
  * The guest's CMOS clock by its two ports, as the MC146818A's data sheet has it; the C library
  * knows the dates.
@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 #include "vmm/vm_parts.h"
 
 extern const struct vdev *const __start_vdevs[];

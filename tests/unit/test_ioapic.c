@@ -13,7 +13,7 @@
 #include "tests/unit/fake_functions.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/lapic.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/guest_platform.h"

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/lapic_guest.h"
-#include "vmm/intc.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm/intc.h"
 
 static void test_reset_values(void **)
 {

@@ -20,10 +20,10 @@
 #include "vmm/dev/lapic.h"
 #include "vmm/guest_platform.h"
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
-#include "vmm/ranges.h"
-#include "vmm/startup.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/intc.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/startup.h"
+#include "vmm/vm/vdev.h"
 
 #define ICR 0x830
 #define SVR 0x80f

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/lapic_guest.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 
 #define KHZ 2000000ull /* fake_host's TSC */
 #define TICK (KHZ * 1000 / LAPIC_TIMER_HZ) /* TSC cycles of one undivided timer count */

@@ -23,7 +23,7 @@
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 

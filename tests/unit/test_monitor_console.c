@@ -17,13 +17,13 @@
 #include <margay/errno.h>
 #include "tests/unit/fake_host.h"
 #include "vmm/console/monitor_console.h"
-#include "vmm/devices.h"
+#include "vmm/vm/devices.h"
 #include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/monitor.h"
 #include "vmm/output_log.h"
 #include "vmm/report/report.h"
-#include "vmm/service.h"
+#include "vmm/vm/service.h"
 
 #define ESCAPE "\x14"
 #define BANNER(name) "Console of " name ": ^T calls the monitor console, ^T^T sends it ^T.\r\n"

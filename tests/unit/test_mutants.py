@@ -278,7 +278,7 @@ def test_lines_that_a_change_adds(tmp_path):
 def test_shares():
     assert draw.shares({"a": 100, "b": 300, "c": 0}, 23) == {"a": 7, "b": 11, "c": 5}
     assert sum(draw.shares({"a": 1, "b": 1, "c": 1}, 100).values()) == 100
-    assert draw.layer_of("vmm/pci/pci_msi.c") == "vmm/pci" and draw.layer_of("vmm/vm.c") == "vmm"
+    assert draw.layer_of("vmm/pci/pci_msi.c") == "vmm/pci" and draw.layer_of("vmm/vm/vm.c") == "vmm"
 
 
 def test_this_trees_commands():

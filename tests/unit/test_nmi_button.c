@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/nmi_button.c vmm/devices.c vmm/dev/debug_clock.c @tests/unit/lapic.sources @tests/unit/fake_vm.sources */
+/* UNIT: vmm/dev/nmi_button.c vmm/vm/devices.c vmm/dev/debug_clock.c @tests/unit/lapic.sources @tests/unit/fake_vm.sources */
 /*
  * The operator's NMI: it comes to the vCPUs whose guest lets NMIs in at LINT1 (SDM vol. 3, 11.5.1),
  * to no other, and to a local APIC that is the CPU's own as well; and port 0x61 tells of no error
@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "tests/unit/lapic_guest.h"
-#include "vmm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/vm.h"
+#include "vmm/vm/devices.h"
 
 #define LINT1 0x360
 #define X2APIC_LINT1 0x836

@@ -14,7 +14,7 @@
 #include "tests/unit/fake_vm.h"
 #include "vmm/stage.h"
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pause.h"
 #include "vmm/pci/pci_virtual.h"

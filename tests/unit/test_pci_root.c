@@ -18,7 +18,7 @@
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/memory/shootdown.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 #include "vmm/vm_parts.h"
 
 static unsigned bar_updates, locks;

@@ -15,11 +15,11 @@
 #include <margay/errno.h>
 
 #include "tests/unit/fake_functions.h"
-#include "vmm/intc.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
+#include "vmm/vm/intc.h"
 #include "vmm/vm_parts.h"
 
 #define AT 0x160u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/pvclock_scale.c vmm/dev/pvclock.c vmm/dev/poll_control.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/pvclock_scale.c vmm/dev/pvclock.c vmm/dev/poll_control.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /* The paravirtual clock: scale arithmetic, and the MSRs as a guest uses them. */
 #include <errno.h>
 #include <math.h>

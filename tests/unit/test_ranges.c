@@ -13,8 +13,8 @@
 #include <margay/errno.h>
 #include "tests/unit/fake_stage.h"
 #include "tests/unit/fake_vm.h"
-#include "vmm/ranges.c"
 #include "vmm/vcpu.h"
+#include "vmm/vm/ranges.c"
 
 static struct vm_parts parts;
 static u64 read_from; /* the range that answered, by its device */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c vmm/follow_up.c vmm/hvm.c vmm/slots.c vmm/services.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: tests/unit/fake_host.c vmm/follow_up.c vmm/vm/hvm.c vmm/slots.c vmm/vm/services.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /*
  * What follows a VM's end: whether it starts again, what its slot is then, and what an operator is
  * told.
@@ -17,7 +17,7 @@
 #include "tests/unit/fake_host.h"
 #include "vmm/monitor.c"
 #include "vmm/running.c"
-#include "vmm/service.h"
+#include "vmm/vm/service.h"
 
 /* Of the boot, which is not tested here. */
 void monitor_check_together(void) { }

@@ -127,7 +127,7 @@ def test_older(tmp_path, monkeypatch):
 def test_files_of_a_test():
     gdb, time = tested_files.of_file("system/test_gdb.py"), tested_files.of_file("system/test_time.py")
     for files in gdb, time:
-        assert {"kernel/main.c", "vmm/vm.c", "include/margay/abi.h", "arch/x86_64/boot/entry.asm", "Kconfig", "mk/image.mk",
+        assert {"kernel/main.c", "vmm/vm/vm.c", "include/margay/abi.h", "arch/x86_64/boot/entry.asm", "Kconfig", "mk/image.mk",
                 "tools/margay_run.py", "tests/system/node.py"} <= files
         assert "docs/testing.md" not in files and "tests/unit/test_vtd.c" not in files
     assert "tests/system/test_gdb.py" in gdb and "tests/system/test_gdb.py" not in time

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/stages.c vmm/abandon.c vmm/looks.c */
+/* UNIT: vmm/vm/stages.c vmm/vm/abandon.c vmm/vm/looks.c */
 /*
  * The stages of a VM's and a vCPU's life: by their places, whatever the linker's order; unmade the
  * other way round as far as they came; and who has a say before an entry.

@@ -15,7 +15,7 @@
 
 #include <margay/errno.h>
 #include "vmm/emulate/emulate.h"
-#include "vmm/ranges.h"
+#include "vmm/vm/ranges.h"
 #include "vmm/vm_parts.h"
 
 #define RIP 0x1000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/uart16550.c vmm/output_log.c kernel/console/plain.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/uart16550.c vmm/output_log.c kernel/console/plain.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /*
  * The virtual 16550A with a scripted driver: what the data sheet says and what Linux' 8250 driver
  * probes.
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 
 enum { DATA = 0x3f8, IER, IIR, LCR, MCR, LSR, MSR, SCR, FCR = IIR };
 

@@ -13,7 +13,7 @@
 #include <margay/errno.h>
 #include "tests/unit/virtio_guest.h"
 #include "tests/unit/fake_functions.h"
-#include "vmm/devices.h"
+#include "vmm/vm/devices.h"
 
 #define MODULE_SIZE (300 * 1024 + 100)
 #define SECTORS (MODULE_SIZE / 512 + 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/vm_end.c */
+/* UNIT: vmm/vm/vm_end.c */
 /*
  * How a VM ends: the first reason, all vCPUs told; and a crash that keeps it in place of that
  * (on_crash = dump).

@@ -17,7 +17,7 @@
 #include "tests/unit/stage2_walk.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/slot.h"
-#include "vmm/devices.h"
+#include "vmm/vm/devices.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 

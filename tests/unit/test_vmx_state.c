@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c vmm/power_on.c */
+/* UNIT: tests/unit/fake_host.c vmm/vm/power_on.c */
 /*
  * What a VT-x vCPU has in its VMCS, by the field numbers of SDM vol. 3,
  * appendix B: what runs in every guest and what exits, registers, segments,

@@ -11,12 +11,12 @@
 
 #include "tests/unit/fake_vm.h"
 #include "vmm/guest_platform.h"
-#include "vmm/intc.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/pci_virtual.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm/intc.h"
 
 #define RING(n) (0x10000u + (n) * 0x10000u)
 #define DESC(n) RING(n)

@@ -7,11 +7,11 @@
 #include <margay/host.h>
 
 #include "vmm/commander/private.h"
-#include "vmm/devices.h"
 #include "vmm/monitor.h"
 #include "vmm/outcome.h"
 #include "vmm/slot.h"
 #include "vmm/vm.h"
+#include "vmm/vm/devices.h"
 
 static const char *counted; /* the VM whose devices say something */
 

@@ -5,12 +5,12 @@
 #include <margay/string.h>
 
 #include "vmm/commander/private.h"
-#include "vmm/devices.h"
 #include "vmm/monitor.h"
 #include "vmm/output_log.h"
 #include "vmm/pause.h"
 #include "vmm/slot.h"
 #include "vmm/vm.h"
+#include "vmm/vm/devices.h"
 
 static int result(const struct slot *s, int err)
 {

@@ -4,12 +4,12 @@
 #include <margay/string.h>
 
 #include "vmm/console/monitor_console.h"
-#include "vmm/devices.h"
 #include "vmm/monitor.h"
 #include "vmm/output_log.h"
 #include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/report/report.h"
+#include "vmm/vm/devices.h"
 
 #define LOG_LINES 20
 #define NAME(args) monitor_vm_name((args)->vm)

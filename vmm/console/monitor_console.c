@@ -8,9 +8,9 @@
 #include "vmm/console/editor.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
-#include "vmm/service.h"
 #include "vmm/slot.h"
 #include "vmm/vm.h"
+#include "vmm/vm/service.h"
 
 #define BUFFER_PAGES 16u
 #define BUFFER (BUFFER_PAGES * PAGE_SIZE)

@@ -6,10 +6,10 @@
 #include <margay/acpi.h>
 #include "vmm/memory/guest_mem.h"
 #include "vmm/guest_platform.h"
-#include "vmm/ranges.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define QEMU_SLP_TYP (7u << 10)
 #define QEMU_SLP_EN BIT(13)

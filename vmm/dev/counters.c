@@ -12,9 +12,9 @@
 #include "vmm/cpuid/counters.h"
 #include "vmm/dev/lapic.h"
 #include "vmm/hvm.h"
-#include "vmm/ranges.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define MSR_PMC0 0xc1u
 #define MSR_FIXED0 0x309u

@@ -8,8 +8,8 @@
  *   0x5f8  write: the VM is paused for so many milliseconds
  */
 #include "vmm/pause.h"
-#include "vmm/ranges.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define DEBUG_CLOCK_PORT 0x5f0
 #define DEBUG_CLOCK_PORTS 12

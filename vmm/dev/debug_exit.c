@@ -5,10 +5,10 @@
  * status. Only where the VM file says `debug_exit = yes`, so that no guest ends
  * by a stray write.
  */
-#include "vmm/ranges.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define DEBUG_EXIT_PORT 0xf4
 #define DEBUG_EXIT_PORTS 4

@@ -11,10 +11,10 @@
 #include <margay/host.h>
 
 #include "vmm/guest_platform.h"
-#include "vmm/ranges.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define DEBUG_FAULT_PORT 0x5fc
 #define DEBUG_DEAF_PORT 0x5e8

@@ -11,7 +11,7 @@
 
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 #include "vmm/vm_parts.h"
 
 #define WINDOW_PORT 0xf8

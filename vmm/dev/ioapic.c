@@ -7,8 +7,8 @@
 #include "vmm/dev/lapic.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/guest_platform.h"
-#include "vmm/ranges.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 #include "vmm/vm.h"
 
 /* Memory-mapped and indirect registers. */

@@ -6,11 +6,11 @@
 #include <margay/errno.h>
 #include "vmm/dev/lapic.h"
 #include "vmm/dev/without_kvm.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
-#include "vmm/ranges.h"
+#include "vmm/vm/ranges.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 #include "vmm/vm.h"
 
 /* The highest vector that is set, or -1. */

@@ -13,8 +13,8 @@
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci_dma.h"
-#include "vmm/startup.h"
 #include "vmm/vm.h"
+#include "vmm/vm/startup.h"
 
 #define X2(reg) (MSR_X2APIC_FIRST + (reg))
 #define CPUID_1_ECX_DEADLINE BIT(24)

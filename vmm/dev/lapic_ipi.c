@@ -4,9 +4,9 @@
  * matching, delivery, the ICR and MSI formats (SDM vol. 3, 11.6, 11.11, 11.12.10).
  */
 #include "vmm/dev/lapic.h"
-#include "vmm/startup.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/startup.h"
 
 #define XAPIC_BROADCAST 0xffu
 #define X2APIC_BROADCAST 0xffffffffu

@@ -5,9 +5,9 @@
  */
 #include <margay/errno.h>
 #include "vmm/dev/lapic.h"
-#include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
 
 #define LAPIC_ICR_LOW_MASK 0x000ccfffu /* vector, modes, level, trigger, shorthand */
 #define LAPIC_DFR_ONES 0x0fffffffu

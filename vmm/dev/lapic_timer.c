@@ -6,9 +6,9 @@
  */
 #include "vmm/dev/lapic.h"
 #include "vmm/guest_platform.h"
-#include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
 
 /* LVT timer mode, bits 18:17. */
 enum { TIMER_ONE_SHOT = 0, TIMER_PERIODIC = 1, TIMER_DEADLINE = 2 };

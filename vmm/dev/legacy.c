@@ -5,9 +5,9 @@
  * (port 0xcf9, Intel PCH data sheet "RST_CNT"). All other legacy ports are
  * nobody's: the core swallows writes and answers with ones.
  */
-#include "vmm/ranges.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define KBD_STATUS_PORT 0x64
 #define RST_CNT_PORT 0xcf9

@@ -8,12 +8,12 @@
 #include <margay/errno.h>
 
 #include "vmm/hvm.h"
-#include "vmm/ranges.h"
 #include "vmm/slot.h"
 #include "vmm/stage.h"
-#include "vmm/startup.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/startup.h"
+#include "vmm/vm/vdev.h"
 #include "vmm/vm_parts.h"
 
 #define FEATURE_CONTROL_LOCKED_LMCE (BIT(0) | BIT(20))

@@ -9,9 +9,9 @@
 #include <margay/errno.h>
 
 #include "vmm/dev/lapic.h"
-#include "vmm/ranges.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define NMI_STATUS_PORT 0x61
 #define NMI_STATUS_CAUSES 0xc0u

@@ -6,11 +6,11 @@
  */
 #include <margay/errno.h>
 
-#include "vmm/ranges.h"
 #include "vmm/slot.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 static int poll_read(void *, struct vcpu *vcpu, u32, u64 *value)
 {

@@ -9,8 +9,8 @@
 
 #include "vmm/dev/lapic.h"
 #include "vmm/guest_platform.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/vdev.h"
 
 static int power_button_press(struct vm *vm, void *, enum vm_button button)
 {

@@ -13,10 +13,10 @@
 
 #include "vmm/dev/pvclock_scale.h"
 #include "vmm/memory/guest_mem.h"
-#include "vmm/ranges.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 struct pvclock {
 	u64 wall_at_start; /* host wall clock, ns, when system time was 0 */

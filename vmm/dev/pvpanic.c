@@ -5,11 +5,11 @@
  * known here, what is written is the one that has happened.
  */
 #include "vmm/guest_platform.h"
-#include "vmm/ranges.h"
 #include "vmm/slot_own.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define EVENT_PANICKED BIT(0)
 #define EVENT_CRASH_KERNEL BIT(1) /* it has panicked, and starts its crash kernel (kdump) */

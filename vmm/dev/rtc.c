@@ -9,10 +9,10 @@
 #include <margay/rtc.h>
 
 #include "vmm/guest_platform.h"
-#include "vmm/ranges.h"
 #include "vmm/slot_own.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define NS 1000000000ull
 /* so long before an update the flag is set (table 6 of the data sheet) */

@@ -6,12 +6,12 @@
  * and THRE stays off until it does. Input waits in a queue behind the FIFO.
  */
 #include "vmm/dev/uart_rx.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
 #include "vmm/output_log.h"
-#include "vmm/ranges.h"
+#include "vmm/vm/ranges.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 #include "vmm/vm.h"
 
 /* Registers; 0 and 1 are the divisor latch while DLAB is set. */

@@ -10,8 +10,8 @@
 
 #include "vmm/dev/virtio.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/vdev.h"
 
 #define TYPE_BLOCK 2
 #define CLASS_OTHER_STORAGE 0x018000u

@@ -10,8 +10,8 @@
 #include "vmm/dev/virtio.h"
 #include "vmm/output_log.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/vdev.h"
 
 #define TYPE_CONSOLE 3
 #define CLASS_OTHER_COMMUNICATION 0x078000u

@@ -10,8 +10,8 @@
 #include <margay/string.h>
 
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/vdev.h"
 
 #define TYPE_NET 1
 #define CLASS_ETHERNET 0x020000u

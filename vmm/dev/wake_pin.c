@@ -11,9 +11,9 @@
 
 #include "vmm/dev/lapic.h"
 #include "vmm/guest_platform.h"
-#include "vmm/ranges.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define PADS 28u
 #define PAD_SIZE 16u

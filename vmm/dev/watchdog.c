@@ -5,11 +5,11 @@
  * ends the VM, whatever the guest does: timers are the host's.
  */
 #include "vmm/guest_platform.h"
-#include "vmm/ranges.h"
 #include "vmm/slot_own.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define TICKS_PER_S (1000 / GUEST_WATCHDOG_TICK_MS)
 static_assert(TICKS_PER_S == 10, "one decimal");

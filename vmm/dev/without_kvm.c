@@ -8,11 +8,11 @@
 #include "vmm/dev/without_kvm.h"
 
 #include "vmm/dev/lapic.h"
-#include "vmm/ranges.h"
 #include "vmm/slot.h"
 #include "vmm/vcpu.h"
-#include "vmm/vdev.h"
 #include "vmm/vm.h"
+#include "vmm/vm/ranges.h"
+#include "vmm/vm/vdev.h"
 
 #define PIT_MODE_PORT 0x43
 /* counter 2, which interrupts nobody, by two bytes, in mode 0 (Intel 8254 data sheet) */

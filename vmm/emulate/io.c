@@ -7,7 +7,7 @@
 #include <margay/errno.h>
 
 #include "vmm/emulate/emulate.h"
-#include "vmm/ranges.h"
+#include "vmm/vm/ranges.h"
 #include "vmm/vm_parts.h"
 
 /* What of RAX an IN replaces and an OUT takes, by the size of the operand; 32 bits replace all. */

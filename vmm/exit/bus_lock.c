@@ -5,7 +5,7 @@
  */
 #include "vmm/exit/exit.h"
 #include "vmm/stage.h"
-#include "vmm/startup.h"
+#include "vmm/vm/startup.h"
 
 /*
  * On VT-x it has been done; on SVM the guest stands on the instruction, which does it once. Either

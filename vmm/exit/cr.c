@@ -9,7 +9,7 @@
 #include "vmm/emulate/emulate.h"
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/vm_parts.h"
 
 /*

@@ -2,9 +2,9 @@
 /* What comes by messages that a guest sends by its CPUs' own ICR (ipi = direct): INIT and NMI. */
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
-#include "vmm/power_on.h"
-#include "vmm/startup.h"
 #include "vmm/vm.h"
+#include "vmm/vm/power_on.h"
+#include "vmm/vm/startup.h"
 
 void exit_init(struct vcpu *vcpu, const struct vmexit *)
 {

@@ -2,11 +2,11 @@
 /* Exit dispatch: a table from vendor-neutral reason to handler, and the handlers of a few lines. */
 #include "vmm/exit/exit.h"
 
-#include "vmm/debugger.h"
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/vm.h"
+#include "vmm/vm/debugger.h"
 
 /* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
 static void exit_nothing(struct vcpu *, const struct vmexit *) { }

@@ -8,12 +8,12 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "vmm/debugger.h"
 #include "vmm/emulate/emulate.h"
 #include "vmm/gdb/gdb.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm/debugger.h"
 
 #define INT3 0xcc
 #define SOFT_MAX 32

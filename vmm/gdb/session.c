@@ -6,14 +6,14 @@
  */
 #include <margay/string.h>
 
-#include "vmm/debugger.h"
 #include "vmm/gdb/gdb.h"
 #include "vmm/gdb/packet.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
-#include "vmm/service.h"
 #include "vmm/stage.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm/debugger.h"
+#include "vmm/vm/service.h"
 
 static struct spinlock lock;     /* guards everything below, and the breakpoints */
 static const char *vm_name;

@@ -5,10 +5,10 @@
  * the flag is the guest's again before one is delivered, and the step ends at
  * its handler. Where an instruction copies RFLAGS, the copy is put right.
  */
-#include "vmm/debugger.h"
 #include "vmm/gdb/gdb.h"
 #include "vmm/hvm.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm/debugger.h"
 
 #define DR6_BD BIT(13)
 #define DR6_BS BIT(14)

@@ -5,14 +5,14 @@
  * follows a use. Its PCI functions reach it as before: what they write makes it sound again.
  */
 #include "vmm/cpuid/cpuid_policy.h"
-#include "vmm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/memory/shootdown.h"
-#include "vmm/service.h"
 #include "vmm/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm/devices.h"
+#include "vmm/vm/service.h"
 #include "vmm/vm_parts.h"
 
 /* machine checks within that time may be one error's: each waits for the log */

@@ -11,7 +11,7 @@
  */
 #include <margay/errno.h>
 
-#include "vmm/intc.h"
+#include "vmm/vm/intc.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/guest_platform.h"

@@ -9,10 +9,10 @@
  */
 #include <margay/errno.h>
 
-#include "vmm/intc.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/intc.h"
 
 #define MESSAGE_ADDRESS 0xfee00000u
 #define XAPIC_BROADCAST 255 /* no message reaches this and higher IDs without interrupt remapping */

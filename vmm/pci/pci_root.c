@@ -14,9 +14,9 @@
 #include "vmm/pci/pci_end.h"
 #include "vmm/pci/pci_stand_in.h"
 #include "vmm/pci/pci_virtual.h"
-#include "vmm/ranges.h"
+#include "vmm/vm/ranges.h"
 #include "vmm/stage.h"
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 
 /*
  * Two APICs, the wake pin, the ECAM, virtual functions' BARs, and each of a function's, which exits

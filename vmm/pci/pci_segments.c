@@ -8,7 +8,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 #include "vmm/pci/pci_fitness.h"
-#include "vmm/service.h"
+#include "vmm/vm/service.h"
 
 #define NAMES 150
 #define MORE ", ..."

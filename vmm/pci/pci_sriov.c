@@ -14,11 +14,11 @@
 
 #include "vmm/guest_platform.h"
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
+#include "vmm/vm/intc.h"
 
 #define NO_DEVICE 0xffffu
 #define WAIT_S 70 /* a VM may be resetting its VF, which takes a minute at most */

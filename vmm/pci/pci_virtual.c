@@ -6,12 +6,12 @@
 #include <margay/host.h>
 
 #include "vmm/guest_platform.h"
-#include "vmm/intc.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/stage.h"
-#include "vmm/startup.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm/intc.h"
+#include "vmm/vm/startup.h"
 #include "vmm/vm_parts.h"
 
 #define VENDOR 0x1af4u /* virtio 1.2, 4.1.2 */

@@ -21,7 +21,7 @@
 #include "vmm/report/hwcheck_proposal.h"
 #include "vmm/report/hwcheck_watch.h"
 #include "vmm/report/report.h"
-#include "vmm/service.h"
+#include "vmm/vm/service.h"
 
 #define ANSWER_MS 1000 /* a CPU that has not turned virtualization on by then will not */
 

@@ -10,9 +10,9 @@
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/stage.h"
-#include "vmm/startup.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/startup.h"
 
 #define DEPTH 16
 #define STACK_WORDS 8

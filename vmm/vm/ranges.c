@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Registration of the ranges that devices own. */
-#include "vmm/ranges.h"
+#include "vmm/vm/ranges.h"
 
 #include <margay/errno.h>
 #include <margay/host.h>

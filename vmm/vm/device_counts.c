@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a VM's virtual devices have counted. Only in images with COMMANDER. */
-#include "vmm/devices.h"
+#include "vmm/vm/devices.h"
 
 #include "vmm/vm.h"
 

@@ -5,9 +5,9 @@
  * interrupt controller's vectors with their windows.
  */
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/intc.h"
 
 static bool contributory(u8 vector)
 {

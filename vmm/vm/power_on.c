@@ -3,7 +3,7 @@
  * Power-on values of a vCPU, the same on both vendors' CPUs (SDM vol. 3, table 10-1; APM vol. 2,
  * table 14-1).
  */
-#include "vmm/power_on.h"
+#include "vmm/vm/power_on.h"
 
 #include "vmm/hvm.h"
 #include "vmm/vcpu.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See service.h. */
-#include "vmm/service.h"
+#include "vmm/vm/service.h"
 
 extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_services[])(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What may keep a vCPU from its guest beside its own state, one after the other (stage.h). */
-#include "vmm/service.h"
 #include "vmm/stage.h"
+#include "vmm/vm/service.h"
 
 extern const struct vcpu_look *const __start_vcpu_looks[], *const __stop_vcpu_looks[];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Who debugs guests. */
-#include "vmm/debugger.h"
+#include "vmm/vm/debugger.h"
 
 const struct debugger *debugger;

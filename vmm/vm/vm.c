@@ -7,8 +7,8 @@
 
 #include <margay/string.h>
 
-#include "vmm/devices.h"
 #include "vmm/stage.h"
+#include "vmm/vm/devices.h"
 #include "vmm/vm_parts.h"
 
 /*

@@ -6,7 +6,7 @@
 #ifndef VMM_DEVICES_H
 #define VMM_DEVICES_H
 
-#include "vmm/vdev.h"
+#include "vmm/vm/vdev.h"
 
 /* How many the image has: as many instances has each VM (vm->device). */
 unsigned devices_count(void);

@@ -4,13 +4,13 @@
  * INIT keeps what table 10-1 says it keeps: vector state and XCR0, the TSC,
  * MTRRs, and CR0's cache bits.
  */
-#include "vmm/startup.h"
+#include "vmm/vm/startup.h"
 
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
-#include "vmm/power_on.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/intc.h"
+#include "vmm/vm/power_on.h"
 
 void vcpu_init_ipi(struct vcpu *vcpu)
 {

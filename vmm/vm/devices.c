@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See devices.h. */
-#include "vmm/devices.h"
+#include "vmm/vm/devices.h"
 
 #include <margay/errno.h>
 
