@@ -63,13 +63,13 @@ files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emu
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
 files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c vmm/vm/vcpu_rdt.c
-files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/restart_limit.c vmm/restart_pace.c
+files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/slots/restart_limit.c vmm/restart_pace.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
-files-VM_LOG          := vmm/output_log.c vmm/config/config_console.c
+files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
 files-VIRTIO          := vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c \
 	vmm/pci/pci_virtual.c vmm/config/config_disk.c
-files-COMMANDER       := vmm/commander/% vmm/outcome.c vmm/vm/device_counts.c vmm/slot_own.c vmm/dev/virtio_control.c \
+files-COMMANDER       := vmm/commander/% vmm/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c vmm/dev/virtio_control.c \
 	vmm/config/config_control.c kernel/modules_late.c
 files-VIRTIO_NET      := vmm/dev/virtio_net% vmm/net/% vmm/config/config_net.c
 files-VM_PVCLOCK      := vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/dev/pvclock_scale.c

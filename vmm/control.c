@@ -6,7 +6,7 @@
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
 #include "vmm/plan/place.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm/service.h"
 
 #define NO_CPU "no CPU is free"

@@ -6,7 +6,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vm.h"
 #include "vmm/vm/debugger.h"

@@ -5,7 +5,7 @@
  */
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

@@ -10,10 +10,10 @@
 #include <margay/host_start.h>
 #include <margay/string.h>
 
-#include "vmm/follow_up.h"
 #include "vmm/hvm.h"
-#include "vmm/output_log.h"
-#include "vmm/slot.h"
+#include "vmm/slots/follow_up.h"
+#include "vmm/slots/output_log.h"
+#include "vmm/slots/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vm.h"
 #include "vmm/vm/service.h"

@@ -11,10 +11,10 @@
 #include <margay/string.h>
 
 #include "vmm/config/config.h"
-#include "vmm/follow_up.h"
 #include "vmm/monitor.h"
-#include "vmm/output_log.h"
-#include "vmm/slot.h"
+#include "vmm/slots/follow_up.h"
+#include "vmm/slots/output_log.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm/service.h"
 
 #define LOG_LINES 100 /* others may say something meanwhile */

@@ -7,7 +7,7 @@
 #include <margay/errno.h>
 
 #include "vmm/monitor.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 static bool looking; /* somebody does; guarded by monitor_lock */
 static u64 next;     /* nobody may before, host TSC; guarded by monitor_lock, read without */

@@ -8,7 +8,7 @@
 
 #include "vmm/monitor.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm/service.h"
 
 static u8 turns; /* how often some could be had again, modulo 256; guarded by monitor_lock */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The VM files of a node beside each other: which are refused, and who waits for whom. */
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 #include "vmm/config/config_set.h"
 

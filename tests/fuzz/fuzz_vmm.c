@@ -20,11 +20,11 @@
 #include "tests/unit/cpuid_recorded.h"
 /* With its static state: each run starts anew. */
 #include "vmm/monitor.c"
-#include "vmm/output_log.c"
-#include "vmm/running.c"
+#include "vmm/slots/output_log.c"
+#include "vmm/slots/running.c"
 #include "vmm/pause.h"
 #include "vmm/vm/service.h"
-#include "vmm/slot_own.h"
+#include "vmm/slots/slot_own.h"
 #include "vmm/vm/startup.h"
 
 /* Makes the section of the services, whose ends the monitor asks the linker for. */

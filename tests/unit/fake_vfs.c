@@ -7,7 +7,7 @@
 #include "vmm/monitor.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 /* ... but for a test that says so. */
 extern bool fake_vfs_off;

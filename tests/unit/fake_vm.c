@@ -14,7 +14,7 @@
 #include "vmm/hvm.h"
 #include "vmm/pci/pci_dma.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm/startup.h"
 #include "vmm/vm/vdev.h"

@@ -22,7 +22,7 @@
 #include "kernel/pci/pci_core.h"
 #include "kernel/pci/pci_route.h"
 #include "tests/unit/replay.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 #define MAX_ITEMS 16384
 #define SUBLEAF_MSR 0xffffffffu

@@ -32,7 +32,7 @@
 #undef ALWAYS
 #define blank config_blank
 #include "vmm/config/config.c"
-#include "vmm/follow_up.c"
+#include "vmm/slots/follow_up.c"
 
 #include <setjmp.h>
 #include <stddef.h>

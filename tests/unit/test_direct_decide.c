@@ -16,7 +16,7 @@
 #include "tests/unit/fake_stage.h"
 #include "vmm/config/config_parse.h"
 #include "vmm/load/multiboot.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm.h"
 #include "vmm/vm/debugger.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/follow_up.c vmm/restart_limit.c */
+/* UNIT: vmm/slots/follow_up.c vmm/slots/restart_limit.c */
 /* Each end and what follows it; restarts up to the limit, again after its time. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include <margay/host.h>
-#include "vmm/follow_up.h"
-#include "vmm/restart_limit.h"
+#include "vmm/slots/follow_up.h"
+#include "vmm/slots/restart_limit.h"
 
 #define KHZ 2000000ull
 #define SECOND (1000 * KHZ)

@@ -22,7 +22,7 @@
 #include "vmm/load/load_linux.h"
 #include "vmm/memory/gpa_map.h"
 #include "vmm/memory/guest_mem.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vcpu.h"
 
 static struct vm *vm;

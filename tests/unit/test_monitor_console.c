@@ -21,7 +21,7 @@
 #include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/monitor.h"
-#include "vmm/output_log.h"
+#include "vmm/slots/output_log.h"
 #include "vmm/report/report.h"
 #include "vmm/vm/service.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/output_log.c kernel/console/plain.c tests/unit/fake_host.c */
+/* UNIT: vmm/slots/output_log.c kernel/console/plain.c tests/unit/fake_host.c */
 /*
  * The last lines of a guest's output: across runs, when the ring is full, when it fills while they
  * are said.
@@ -14,7 +14,7 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/config/config.h"
-#include "vmm/output_log.h"
+#include "vmm/slots/output_log.h"
 
 static struct vm_config config = { .name = "a", .console_log = 4 };
 static char said[16384];

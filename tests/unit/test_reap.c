@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c vmm/follow_up.c vmm/vm/hvm.c vmm/slots.c vmm/vm/services.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: tests/unit/fake_host.c vmm/slots/follow_up.c vmm/vm/hvm.c vmm/slots/slots.c vmm/vm/services.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /*
  * What follows a VM's end: whether it starts again, what its slot is then, and what an operator is
  * told.
@@ -16,7 +16,7 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/monitor.c"
-#include "vmm/running.c"
+#include "vmm/slots/running.c"
 #include "vmm/vm/service.h"
 
 /* Of the boot, which is not tested here. */

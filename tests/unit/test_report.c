@@ -19,7 +19,7 @@
 #include "vmm/pci/vm_pci.h"
 #include "vmm/plan/place.h"
 #include "vmm/report/report.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 bool monitor_booted = true;
 static u64 total, free_memory, vm_memory;

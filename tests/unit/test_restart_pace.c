@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/restart_limit.c */
+/* UNIT: vmm/slots/restart_limit.c */
 /*
  * A VM that restarts again and again: sixteen times at once, then once in ten seconds, by an idle
  * CPU, which looks no longer than somebody waits; what the operator says meanwhile counts. The file

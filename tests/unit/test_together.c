@@ -15,7 +15,7 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/config/config.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;

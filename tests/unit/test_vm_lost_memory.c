@@ -16,7 +16,7 @@
 #include "tests/unit/fake_stage.h"
 #include "tests/unit/stage2_walk.h"
 #include "vmm/memory/shootdown.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm/devices.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"

@@ -15,7 +15,7 @@
 
 #include "tests/unit/lapic_guest.h"
 #include "vmm/config/config.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 #define BOTH (LINUX_NO_CLOCK | LINUX_NO_X2APIC)
 #define PIT "vm0: the kernel looks for a PIT, and not for KVM's clock: it starts again"

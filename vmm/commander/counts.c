@@ -9,7 +9,7 @@
 #include "vmm/commander/private.h"
 #include "vmm/monitor.h"
 #include "vmm/outcome.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm.h"
 #include "vmm/vm/devices.h"
 

@@ -13,7 +13,7 @@
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm_parts.h"

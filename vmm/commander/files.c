@@ -9,7 +9,7 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/monitor.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 #define ROOM (COMMANDER_MAX - 256u) /* behind the answer's head and first line */
 

@@ -12,7 +12,7 @@
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/plan/place.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 

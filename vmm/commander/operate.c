@@ -6,9 +6,9 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/monitor.h"
-#include "vmm/output_log.h"
 #include "vmm/pause.h"
-#include "vmm/slot.h"
+#include "vmm/slots/output_log.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm.h"
 #include "vmm/vm/devices.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What guests have written, by its place in all of that (vmm/output_log.h): for who reads on where
- * he has stopped.
+ * What guests have written, by its place in all of that (vmm/slots/output_log.h): for who reads on
+ * where he has stopped.
  */
-#include "vmm/output_log.h"
+#include "vmm/slots/output_log.h"
 
 #include <margay/host.h>
 

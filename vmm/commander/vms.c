@@ -10,9 +10,9 @@
 #include "vmm/commander/private.h"
 #include "vmm/config/config_set.h"
 #include "vmm/outcome.h"
-#include "vmm/output_log.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/slot_own.h"
+#include "vmm/slots/output_log.h"
+#include "vmm/slots/slot_own.h"
 #include "vmm/vm.h"
 
 #define CONSOLE_LOG 64u /* KiB, the parser's default: the memory stays with the slot */

@@ -5,10 +5,10 @@
 
 #include "vmm/console/monitor_console.h"
 #include "vmm/monitor.h"
-#include "vmm/output_log.h"
 #include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/report/report.h"
+#include "vmm/slots/output_log.h"
 #include "vmm/vm/devices.h"
 
 #define LOG_LINES 20

@@ -8,7 +8,7 @@
 #include "vmm/console/editor.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm.h"
 #include "vmm/vm/service.h"
 

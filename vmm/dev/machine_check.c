@@ -8,7 +8,7 @@
 #include <margay/errno.h>
 
 #include "vmm/hvm.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm/ranges.h"

@@ -6,7 +6,7 @@
  */
 #include <margay/errno.h>
 
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/ranges.h"

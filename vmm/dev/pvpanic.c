@@ -5,7 +5,7 @@
  * known here, what is written is the one that has happened.
  */
 #include "vmm/guest_platform.h"
-#include "vmm/slot_own.h"
+#include "vmm/slots/slot_own.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/ranges.h"

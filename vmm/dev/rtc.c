@@ -9,7 +9,7 @@
 #include <margay/rtc.h>
 
 #include "vmm/guest_platform.h"
-#include "vmm/slot_own.h"
+#include "vmm/slots/slot_own.h"
 #include "vmm/vm.h"
 #include "vmm/vm/ranges.h"
 #include "vmm/vm/vdev.h"

@@ -8,7 +8,7 @@
 #include "vmm/dev/uart_rx.h"
 #include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
-#include "vmm/output_log.h"
+#include "vmm/slots/output_log.h"
 #include "vmm/vm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm/vdev.h"

@@ -8,7 +8,7 @@
 #include <margay/host.h>
 
 #include "vmm/dev/virtio.h"
-#include "vmm/output_log.h"
+#include "vmm/slots/output_log.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/vdev.h"

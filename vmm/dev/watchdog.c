@@ -5,7 +5,7 @@
  * ends the VM, whatever the guest does: timers are the host's.
  */
 #include "vmm/guest_platform.h"
-#include "vmm/slot_own.h"
+#include "vmm/slots/slot_own.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/ranges.h"

@@ -8,7 +8,7 @@
 #include "vmm/dev/without_kvm.h"
 
 #include "vmm/dev/lapic.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/ranges.h"

@@ -14,7 +14,7 @@
 #include "vmm/load/loader.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/guest_platform.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm_parts.h"
 
 #define KERNEL_MIN 0x1000000ull      /* 16 MiB, as Linux' own LOAD_PHYSICAL_ADDR */

@@ -8,7 +8,7 @@
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/memory/shootdown.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm/devices.h"

@@ -8,7 +8,7 @@
 
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/vm.h"
 
 /*

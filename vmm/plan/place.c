@@ -12,7 +12,7 @@
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/hvm.h"
 #include "vmm/plan/plan.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vm_parts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The hardware check in the place of the VMs: what it asks of their slots (monitor.h). */
 #include "vmm/monitor.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 void monitor_start_none(void)
 {

@@ -9,7 +9,7 @@
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/pci_report.h"
 #include "vmm/plan/place.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 /*
  * It adds up, in MiB: each VM's part, what is free, and the rest, which is the hypervisor's and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See restart_limit.h. */
-#include "vmm/restart_limit.h"
+#include "vmm/slots/restart_limit.h"
 
 #include <margay/host.h>
 

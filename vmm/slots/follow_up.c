@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See follow_up.h. */
-#include "vmm/follow_up.h"
+#include "vmm/slots/follow_up.h"
 
 static enum vm_ending ending(enum vm_end end, u32 status)
 {

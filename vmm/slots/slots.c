@@ -3,7 +3,7 @@
  * The VM files' slots (slot.h): one for each, and the lock that guards what others may change of
  * them.
  */
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 struct spinlock monitor_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];

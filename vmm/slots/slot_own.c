@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See slot_own.h. */
-#include "vmm/slot_own.h"
+#include "vmm/slots/slot_own.h"
 
 #include <margay/string.h>
 

@@ -6,7 +6,7 @@
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include <margay/types.h>
-#include "vmm/restart_limit.h"
+#include "vmm/slots/restart_limit.h"
 #include "vmm/vm_end.h"
 
 struct vm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Who holds off the node's end: each VM that runs, and whatever leads to a VM's start. */
 #include "vmm/monitor.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 /* under monitor_lock; those that end the node or say that it is idle */
 static unsigned nr_running, nr_ending;

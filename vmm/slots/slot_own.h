@@ -6,7 +6,7 @@
 #ifndef VMM_SLOT_OWN_H
 #define VMM_SLOT_OWN_H
 
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 struct slot_own {
 	void *first; /* of MONITOR_MAX_VMS */

@@ -2,9 +2,9 @@
 /* What comes of the node when no VM runs any more, and what its last line says of them. */
 #include <margay/string.h>
 
-#include "vmm/follow_up.h"
 #include "vmm/hvm.h"
-#include "vmm/slot.h"
+#include "vmm/slots/follow_up.h"
+#include "vmm/slots/slot.h"
 
 void monitor_sum_up(char text[MONITOR_SUM])
 {

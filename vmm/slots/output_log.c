@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See output_log.h. Rings of bytes as they came; lines are made of them when somebody asks. */
-#include "vmm/output_log.h"
+#include "vmm/slots/output_log.h"
 
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include <margay/string.h>
 
 #include "vmm/config/config.h"
-#include "vmm/slot.h"
+#include "vmm/slots/slot.h"
 
 struct output_ring output_rings[MONITOR_MAX_VMS];
 
