@@ -38,7 +38,7 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	vmm/pci/pci_config_path.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_end.c vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_reset.c \
 	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_segments.c vmm/pci/pci_stand_in.c vmm/pci/pci_wait.c \
-	kernel/idle_work.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c
+	kernel/idle_work.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
 files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/find.c \
 	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c kernel/iommu/iommu_find.c \
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
@@ -49,27 +49,27 @@ files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/p
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := vmm/load/load_check.c vmm/report/vm_shape.c
-files-LOST_CPUS       := kernel/cpu/cpu_lost.c vmm/vm/abandon.c vmm/lost_cpus.c vmm/plan/place_abandon.c
+files-LOST_CPUS       := kernel/cpu/cpu_lost.c vmm/vm/abandon.c vmm/node/lost_cpus.c vmm/plan/place_abandon.c
 files-VCPU_CALLS      := vmm/vm/vcpu_call.c
 files-VCPU_LOOKS      := vmm/vm/looks.c
 files-PARALLEL_ZERO   := kernel/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
 	kernel/alarm_input.c kernel/time/alarm.c \
-	kernel/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/x2apic.c vmm/direct.c \
+	kernel/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/x2apic.c vmm/node/direct.c \
 	vmm/exit/direct_messages.c vmm/config/config_direct.c vmm/load/kernel_facts.c vmm/dev/lapic_direct.c
 files-VM_CST          := kernel/acpi/aml_cst.c kernel/cstates.c vmm/acpi/acpi_cst.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c \
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
-files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
+files-VM_SHARING      := vmm/config/config_set.c vmm/node/together.c
 files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c vmm/vm/vcpu_rdt.c
-files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/slots/restart_limit.c vmm/restart_pace.c
+files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/slots/restart_limit.c vmm/node/restart_pace.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
 files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
 files-VIRTIO          := vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c \
 	vmm/pci/pci_virtual.c vmm/config/config_disk.c
-files-COMMANDER       := vmm/commander/% vmm/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c vmm/dev/virtio_control.c \
+files-COMMANDER       := vmm/commander/% vmm/node/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c vmm/dev/virtio_control.c \
 	vmm/config/config_control.c kernel/modules_late.c
 files-VIRTIO_NET      := vmm/dev/virtio_net% vmm/net/% vmm/config/config_net.c
 files-VM_PVCLOCK      := vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/dev/pvclock_scale.c
@@ -85,14 +85,14 @@ files-SMBIOS          := kernel/acpi/smbios.c kernel/acpi/smbios_node.c vmm/acpi
 files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
-files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c kernel/console/log_keep.c vmm/console/% vmm/control.c \
-	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c
+files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c kernel/console/log_keep.c vmm/console/% vmm/node/control.c \
+	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
 files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/mce.c kernel/memory/lost.c vmm/memory/lost_memory.c
 files-DUMPS           := vmm/report/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c
-files-VM_PAUSE        := vmm/pause.c
+files-VM_PAUSE        := vmm/node/pause.c
 files-GDB             := vmm/vm/debugger.c vmm/gdb/% kernel/console/gdb_port.c kernel/boot/cmdline_gdb.c
 files-DEBUG_CLOCK     := kernel/time/clock_reference.c vmm/dev/debug_clock.c
 files-DEBUG_FAULT     := vmm/dev/debug_fault.c

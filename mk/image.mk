@@ -35,7 +35,7 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
 HOT := $(addprefix $(A)/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state cpu/apic) \
 	$(addprefix kernel/,cpu/kick host memory/direct_map nmi pci/msi time/timer time/tsc work) \
-	lib/string vmm/vm/event vmm/vm/kick vmm/vcpu vmm/cpuid/cpuid_get \
+	lib/string vmm/vm/event vmm/vm/kick vmm/node/vcpu vmm/cpuid/cpuid_get \
 	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io lean_mmio mmio strings) \
 	$(addprefix vmm/exit/,cpuid cr exit hypercall msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
 	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pvclock uart16550) vmm/pci/pci_msi

@@ -61,7 +61,7 @@ const char *monitor_end_name(enum vm_end end);
 struct vm *monitor_vm_hold(unsigned i);
 void monitor_vm_release(void);
 
-/* Called on the CPU of the last vCPU that left its loop (vmm/monitor.c). */
+/* Called on the CPU of the last vCPU that left its loop (vmm/node/monitor.c). */
 void monitor_vm_ended(struct vm *vm);
 
 /*

@@ -8,7 +8,7 @@
 #include "tests/unit/fake_host.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/mtrr.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/vm/intc.h"
 #include "vmm/vm/startup.h"
 

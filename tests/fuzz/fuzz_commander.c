@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/commander/?*.c vmm/config/?*.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/outcome.c vmm/slots/follow_up.c vmm/slots/slot_own.c lib/span.c tests/unit/fake_host.c */
+/* UNIT: vmm/commander/?*.c vmm/config/?*.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/node/outcome.c vmm/slots/follow_up.c vmm/slots/slot_own.c lib/span.c tests/unit/fake_host.c */
 /* FUZZ: -max_len=600 -dict=tests/fuzz/config.dict vmm/commander/?*.c vmm/config/config_control.c */
 /*
  * A commander that sends anything: messages of its bytes, requests with a right head, and the

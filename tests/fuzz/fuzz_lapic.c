@@ -217,8 +217,8 @@ static void pass(u64 ticks)
 }
 
 /*
- * The VM is paused for so long, as vmm/pause.c does it. Where its clock stands still no count has
- * gone on.
+ * The VM is paused for so long, as vmm/node/pause.c does it. Where its clock stands still no count
+ * has gone on.
  */
 static void stand(u64 ticks)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/fuzz/fuzz_vmm.sources */
-/* FUZZ: -max_len=1500 vmm/exit/cpuid.c vmm/exit/cr.c vmm/emulate/emulate.c vmm/emulate/emulate_mem.c vmm/vm/event.c vmm/exit/exit.c vmm/memory/guest_mem.c vmm/memory/guest_walk.c vmm/emulate/io.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c vmm/emulate/vector.c vmm/load/linux_entry.c vmm/emulate/mmio.c vmm/monitor.c vmm/exit/msr.c vmm/pause.c vmm/plan/place.c vmm/vm/ranges.c vmm/vm/startup.c vmm/report/telemetry.c vmm/vcpu.c vmm/vm/vm.c vmm/vm/vm_end.c vmm/dev/acpi_pm.c vmm/dev/debug_exit.c vmm/dev/legacy.c vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/dev/pvpanic.c vmm/dev/rtc.c vmm/dev/watchdog.c */
+/* FUZZ: -max_len=1500 vmm/exit/cpuid.c vmm/exit/cr.c vmm/emulate/emulate.c vmm/emulate/emulate_mem.c vmm/vm/event.c vmm/exit/exit.c vmm/memory/guest_mem.c vmm/memory/guest_walk.c vmm/emulate/io.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c vmm/emulate/vector.c vmm/load/linux_entry.c vmm/emulate/mmio.c vmm/node/monitor.c vmm/exit/msr.c vmm/node/pause.c vmm/plan/place.c vmm/vm/ranges.c vmm/vm/startup.c vmm/report/telemetry.c vmm/node/vcpu.c vmm/vm/vm.c vmm/vm/vm_end.c vmm/dev/acpi_pm.c vmm/dev/debug_exit.c vmm/dev/legacy.c vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/dev/pvpanic.c vmm/dev/rtc.c vmm/dev/watchdog.c */
 /*
  * Fuzzes the whole monitor, from VM files to the end of the node, over a fake
  * host and a fake backend. The input's head makes a machine (CPUs, memory in
@@ -19,10 +19,10 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/cpuid_recorded.h"
 /* With its static state: each run starts anew. */
-#include "vmm/monitor.c"
+#include "vmm/node/monitor.c"
 #include "vmm/slots/output_log.c"
 #include "vmm/slots/running.c"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/vm/service.h"
 #include "vmm/slots/slot_own.h"
 #include "vmm/vm/startup.h"

@@ -9,7 +9,7 @@
 #include "vmm/hvm.h"
 #include "vmm/vm/intc.h"
 #include "vmm/memory/guest_mem.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/guest_platform.h"
 
 /* ---- instructions ---- */

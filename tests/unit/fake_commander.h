@@ -17,7 +17,7 @@
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/monitor.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/plan/place.h"
 #include "vmm/slots/output_log.h"
 #include "vmm/slots/slot_own.h"

@@ -2,7 +2,7 @@
 /*
  * A virtual machine without a backend, for device and loader tests: RAM, one
  * vCPU unless told otherwise, and the devices that are linked in; the test plays the guest. Stands
- * in for vmm/vm/vm.c and vmm/vcpu.c (do not link both).
+ * in for vmm/vm/vm.c and vmm/node/vcpu.c (do not link both).
  */
 #ifndef TESTS_FAKE_VM_H
 #define TESTS_FAKE_VM_H

@@ -127,14 +127,14 @@ def test_commits_that_mended():
 
 
 def test_control():
-    assert absent("`vmm/nowhere.c` `vmm/dev/NAME.c` `vmm/vcpu.c`") == (3, ["vmm/nowhere.c"])
-    assert list(missing("`vmm/vcpu.c`: `nothing()`")) == ["nothing()"]
+    assert absent("`vmm/nowhere.c` `vmm/dev/NAME.c` `vmm/node/vcpu.c`") == (3, ["vmm/nowhere.c"])
+    assert list(missing("`vmm/node/vcpu.c`: `nothing()`")) == ["nothing()"]
     assert list(missing("`vmm/nowhere.c`")) == ["vmm/nowhere.c"]
     assert list(unfounded("covered: `tests/unit/test_nothing.c`, as it is"))
-    assert list(unfounded("not possible: by `vmm/vcpu.c`: `nothing()`, surely"))
+    assert list(unfounded("not possible: by `vmm/node/vcpu.c`: `nothing()`, surely"))
     assert list(unfounded("not possible: nobody would ever think of it"))
-    assert list(unfounded("hardly: `vmm/vcpu.c` is not like that, one hopes"))
+    assert list(unfounded("hardly: `vmm/node/vcpu.c` is not like that, one hopes"))
     assert list(unfounded("covered: `tests/unit/test_rtc.c`; `vmm/dev/rtc.c`: `rtc_write()`")) == ["tests/unit/test_rtc.c"]
     assert not list(unfounded("covered: `tests/unit/test_guest_rtc.c`; `vmm/dev/rtc.c`: `rtc_write()`"))
-    assert not list(unfounded("not possible: one loop (`vmm/vcpu.c`: `loop()`)"))
+    assert not list(unfounded("not possible: one loop (`vmm/node/vcpu.c`: `loop()`)"))
     assert verdicts("| a | b | c |\n| XSA-1 | b | c |\n| (a kind) | b | c |") == ["c", "c"]

@@ -13,7 +13,7 @@
 #include "tests/unit/fake_commander.h"
 #include "tests/unit/lost_memory.h"
 #include "vmm/commander/sha256.h"
-#include "vmm/outcome.h"
+#include "vmm/node/outcome.h"
 #include "vmm/vcpu.h"
 
 #define ALL "create, destroy, console, cpus:1-2, memory:256M"

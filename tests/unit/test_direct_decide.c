@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/direct.c vmm/load/kernel_facts.c vmm/load/linux_built.c vmm/config/config_direct.c vmm/config/config_linux.c vmm/load/multiboot.c vmm/load/elf.c lib/span.c tests/unit/fake_host.c */
+/* UNIT: vmm/node/direct.c vmm/load/kernel_facts.c vmm/load/linux_built.c vmm/config/config_direct.c vmm/config/config_linux.c vmm/load/multiboot.c vmm/load/elf.c lib/span.c tests/unit/fake_host.c */
 /*
  * interrupts = direct, auto, emulated: what is asked of the node, and what is said. The reasons
  * themselves are test_config.c's.

@@ -20,7 +20,7 @@
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/monitor.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/vm/debugger.h"
 
 #define CODE 0x1000u

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_stage.h"
-#include "vmm/lost_cpus.c"
+#include "vmm/node/lost_cpus.c"
 
 static struct vm vm;
 static struct vcpu vcpus[2], *by_id[] = { &vcpus[0], &vcpus[1] };

@@ -18,7 +18,7 @@
 #include "tests/unit/fake_host.h"
 #include "vmm/console/monitor_console.h"
 #include "vmm/vm/devices.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/monitor.h"
 #include "vmm/slots/output_log.h"

@@ -16,7 +16,7 @@
 #include "vmm/hvm.h"
 #include "vmm/vm/intc.h"
 #include "vmm/memory/guest_mem.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/pci/pci_virtual.h"
 #include "vmm/dev/pvclock_scale.h"
 

@@ -15,7 +15,7 @@
 #include <margay/errno.h>
 
 #include "tests/unit/fake_host.h"
-#include "vmm/monitor.c"
+#include "vmm/node/monitor.c"
 #include "vmm/slots/running.c"
 #include "vmm/vm/service.h"
 

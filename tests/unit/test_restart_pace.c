@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "vmm/restart_pace.c"
+#include "vmm/node/restart_pace.c"
 
 #define SECOND 1000000ull /* of the TSC */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "vmm/start_functions.c"
+#include "vmm/node/start_functions.c"
 
 static struct vm_config config;
 static bool on; /* are all that the VM wants */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c vmm/outcome.c vmm/slots/follow_up.c lib/span.c */
+/* UNIT: tests/unit/fake_host.c vmm/node/outcome.c vmm/slots/follow_up.c lib/span.c */
 /*
  * Who was told to start first has its choice of the memory first, whichever CPU does it and
  * whenever one is free for it.
@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_host.h"
-#include "vmm/control.c"
-#include "vmm/outcome.h"
+#include "vmm/node/control.c"
+#include "vmm/node/outcome.h"
 
 struct spinlock monitor_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];

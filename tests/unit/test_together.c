@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/together.c vmm/config/config_set.c @tests/unit/vm_files.sources lib/span.c tests/unit/fake_host.c */
+/* UNIT: vmm/node/together.c vmm/config/config_set.c @tests/unit/vm_files.sources lib/span.c tests/unit/fake_host.c */
 /*
  * VM files beside each other: which are refused for `trusted`, for their name, for `after`; who
  * waits for whom.

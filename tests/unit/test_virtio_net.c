@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c lib/span.c vmm/vm/devices.c vmm/vm/looks.c vmm/vm/stages.c vmm/pause.c @tests/unit/fake_vm.sources -lpthread */
+/* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c lib/span.c vmm/vm/devices.c vmm/vm/looks.c vmm/vm/stages.c vmm/node/pause.c @tests/unit/fake_vm.sources -lpthread */
 /*
  * Frames between VMs: what drivers that keep the rules of virtio 1.2 (5.1) see of it, and what
  * those that do not make of it.
@@ -10,7 +10,7 @@
 #include "tests/unit/lost_memory.h"
 #include "tests/unit/net_guests.h"
 #include "vmm/memory/shootdown.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/stage.h"
 #include "vmm/vm/devices.h"
 

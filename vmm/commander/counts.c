@@ -8,7 +8,7 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/monitor.h"
-#include "vmm/outcome.h"
+#include "vmm/node/outcome.h"
 #include "vmm/slots/slot.h"
 #include "vmm/vm.h"
 #include "vmm/vm/devices.h"

@@ -12,7 +12,7 @@
 #include "vmm/commander/private.h"
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/slots/slot.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

@@ -8,7 +8,7 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/monitor.h"
-#include "vmm/outcome.h"
+#include "vmm/node/outcome.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/plan/place.h"

@@ -6,7 +6,7 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/monitor.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/slots/output_log.h"
 #include "vmm/slots/slot.h"
 #include "vmm/vm.h"

@@ -9,7 +9,7 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/config/config_set.h"
-#include "vmm/outcome.h"
+#include "vmm/node/outcome.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/slots/output_log.h"
 #include "vmm/slots/slot_own.h"
@@ -247,7 +247,7 @@ static int bind_modules(struct vm_config *c, struct config_error *err)
 				    : "there are too many images that VMs have");
 }
 
-/* As vmm/together.c does with those of the boot. */
+/* As vmm/node/together.c does with those of the boot. */
 static int check_beside(const struct vm_config *c, struct config_error *err)
 {
 	unsigned n = 0, after;

@@ -5,7 +5,7 @@
 
 #include "vmm/console/monitor_console.h"
 #include "vmm/monitor.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/report/report.h"
 #include "vmm/slots/output_log.h"

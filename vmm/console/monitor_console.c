@@ -7,7 +7,7 @@
 
 #include "vmm/console/editor.h"
 #include "vmm/monitor.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/slots/slot.h"
 #include "vmm/vm.h"
 #include "vmm/vm/service.h"

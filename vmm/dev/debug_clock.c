@@ -7,7 +7,7 @@
  *   0x5f4  read: the high half of what was taken last
  *   0x5f8  write: the VM is paused for so many milliseconds
  */
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/vm/ranges.h"
 #include "vmm/vm/vdev.h"
 

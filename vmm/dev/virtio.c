@@ -9,7 +9,7 @@
 #include <margay/string.h>
 
 #include "vmm/memory/guest_mem.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 

@@ -9,7 +9,7 @@
 #include "vmm/gdb/gdb.h"
 #include "vmm/gdb/packet.h"
 #include "vmm/monitor.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm/debugger.h"

@@ -4,7 +4,7 @@
  * go on; with `clock = freeze` the guest's TSC stands still from the moment
  * the last vCPU has stopped until the VM is resumed.
  */
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 
 #include <margay/errno.h>
 

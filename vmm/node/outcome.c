@@ -3,7 +3,7 @@
  * See outcome.h. Whoever finds an error logs it, once, in a line that begins with the VM's name or
  * its file's: the words are taken from there, when it has just been said.
  */
-#include "vmm/outcome.h"
+#include "vmm/node/outcome.h"
 
 #include <margay/host.h>
 #include <margay/span.h>

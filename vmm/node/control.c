@@ -4,7 +4,7 @@
 
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/plan/place.h"
 #include "vmm/slots/slot.h"
 #include "vmm/vm/service.h"

@@ -10,7 +10,7 @@
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
-#include "vmm/pause.h"
+#include "vmm/node/pause.h"
 #include "vmm/stage.h"
 #include "vmm/vm/debugger.h"
 #include "vmm/vm/power_on.h"
