@@ -4,11 +4,11 @@
 # Kconfig's CONFIG_OPTION is on; a file that no list names always is, one that
 # two lists name where both are on. One word may hold a % for "everything there".
 
-files-VMX             := arch/x86_64/vmx/%
-files-SVM             := arch/x86_64/svm/%
-files-LEAN_EXITS      := arch/x86_64/vmx/lean.c arch/x86_64/svm/lean.c vmm/emulate/lean_mmio.c
+files-VMX             := vmm/vmx/%
+files-SVM             := vmm/svm/%
+files-LEAN_EXITS      := vmm/vmx/lean.c vmm/svm/lean.c vmm/emulate/lean_mmio.c
 files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_revision.c arch/x86_64/cpu/thunks.asm \
-	arch/x86_64/svm/run_clean.asm arch/x86_64/vmx/run_clean.asm kernel/mitigations.c vmm/memory/split.c \
+	vmm/svm/run_clean.asm vmm/vmx/run_clean.asm kernel/mitigations.c vmm/memory/split.c \
 	vmm/exit/bus_lock.c vmm/exit/vcpu_mitigations.c
 files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
@@ -90,7 +90,7 @@ files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c kernel/con
 files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/mce.c kernel/memory/lost.c vmm/memory/lost_memory.c
-files-DUMPS           := vmm/report/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c
+files-DUMPS           := vmm/report/inspect.c vmm/vmx/dump.c vmm/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c
 files-VM_PAUSE        := vmm/node/pause.c
 files-GDB             := vmm/vm/debugger.c vmm/gdb/% kernel/console/gdb_port.c kernel/boot/cmdline_gdb.c

@@ -20,4 +20,4 @@ WARN    := -Wall -Wextra -Werror -Wshadow -Wundef -Wmissing-prototypes -Wstrict-
 
 A := arch/x86_64
 # Not -Wall: newer versions then warn of every relocation that the entry code needs.
-NASMFLAGS := -f elf64 -g -F dwarf -Werror -I$(A)/
+NASMFLAGS := -f elf64 -g -F dwarf -Werror -I$(A)/ -Ivmm/

@@ -2,7 +2,7 @@
 #
 # The image: which files it has (features.mk), its flags, and how it is linked.
 
-DIRS := $(addprefix $(A)/,boot cpu iommu stage2 vmx svm) drivers kernel $(wildcard kernel/*/) lib vmm $(wildcard vmm/*/)
+DIRS := $(addprefix $(A)/,boot cpu iommu stage2) drivers kernel $(wildcard kernel/*/) lib vmm $(wildcard vmm/*/)
 DIRS := $(DIRS:%/=%)
 
 include features.mk
@@ -33,7 +33,7 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 	$(WARN) -Iinclude -I.
 # Made fast is what runs at an exit of a guest, an interrupt or a kick; the rest runs once, or at a command, and is made
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
-HOT := $(addprefix $(A)/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state cpu/apic) \
+HOT := $(addprefix vmm/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state) $(A)/cpu/apic \
 	$(addprefix kernel/,cpu/kick host memory/direct_map nmi pci/msi time/timer time/tsc work) \
 	lib/string vmm/vm/event vmm/vm/kick vmm/node/vcpu vmm/cpuid/cpuid_get \
 	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io lean_mmio mmio strings) \
@@ -41,7 +41,7 @@ HOT := $(addprefix $(A)/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state c
 	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pvclock uart16550) vmm/pci/pci_msi
 $(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),$(SMALLER))
 # Jumps through a table are calls of another kind, which a guest could train.
-$(O)/$(A)/svm/lean.o $(O)/$(A)/vmx/lean.o: CFLAGS += -fno-jump-tables
+$(O)/vmm/svm/lean.o $(O)/vmm/vmx/lean.o: CFLAGS += -fno-jump-tables
 # A function that calls nothing has no frame; a backtrace from it leaves its caller out.
 $(HOT:%=$(O)/%.o): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-momit-leaf-frame-pointer)
 LINK := $(CC) $(CFLAGS) -nostdlib -static -no-pie -T $(LDS) \
@@ -96,7 +96,7 @@ ifdef CONFIG_SCREEN
 FONT := $(B)/font.o
 $(O)/$(A)/boot/entry.asm.o: NASMFLAGS += -DCONFIG_SCREEN
 endif
-WORLD := $(foreach d,svm vmx,$(O)/$(A)/$(d)/run.asm.o $(O)/$(A)/$(d)/run_clean.asm.o)
+WORLD := $(foreach d,svm vmx,$(O)/vmm/$(d)/run.asm.o $(O)/vmm/$(d)/run_clean.asm.o)
 ifdef CONFIG_LEAN_EXITS
 $(WORLD): NASMFLAGS += -DCONFIG_LEAN_EXITS
 endif

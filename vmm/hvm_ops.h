@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The narrow interface between the monitor and the two hardware backends
- * (arch/x86_64/vmx, arch/x86_64/svm), and the vendor-neutral VM exit.
+ * (vmm/vmx, vmm/svm), and the vendor-neutral VM exit.
  */
 #ifndef VMM_HVM_OPS_H
 #define VMM_HVM_OPS_H

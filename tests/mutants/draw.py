@@ -17,12 +17,12 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 LEAST = 5
 # The first pattern that matches a file names its layer (docs/architecture.md).
 LAYERS = (
-    ("boot", r"arch/x86_64/boot/"), ("cpu", r"arch/x86_64/cpu/"), ("stage2", r"arch/x86_64/stage2/"), ("vmx", r"arch/x86_64/vmx/"),
-    ("svm", r"arch/x86_64/svm/"), ("kernel", r"(?:kernel|lib)/"), ("drivers", r"drivers/"), ("vmm/pci", r"vmm/pci/"),
+    ("boot", r"arch/x86_64/boot/"), ("cpu", r"arch/x86_64/cpu/"), ("stage2", r"arch/x86_64/stage2/"), ("vmx", r"vmm/vmx/"),
+    ("svm", r"vmm/svm/"), ("kernel", r"(?:kernel|lib)/"), ("drivers", r"drivers/"), ("vmm/pci", r"vmm/pci/"),
     ("vmm/dev", r"vmm/dev/"), ("vmm", r"vmm/"),
 )
 # Where NASM looks for what is included.
-INCLUDED = "arch/x86_64/"
+INCLUDED = ("arch/x86_64/", "vmm/")
 HEAD = re.compile(r"@ (\S+) (.+) (\S+):(\S*) (\d+)")
 
 
@@ -61,8 +61,9 @@ class Compiler:
 
     def included(self, file):
         for name in re.findall(r'^%include "(\S+)"', self.read(file), re.MULTILINE):
-            yield INCLUDED + name
-            yield from self.included(INCLUDED + name)
+            path = next(folder + name for folder in INCLUDED if os.path.exists(os.path.join(self.top, folder, name)))
+            yield path
+            yield from self.included(path)
 
     def files(self):
         return sorted([*self.commands, *self.users])
@@ -75,7 +76,7 @@ class Compiler:
         """The object, without debug information; None when it does not compile."""
         scratch = os.path.join(self.top, "build", "mutants")
         if file in self.users:
-            name = os.path.join(scratch, "included", os.path.relpath(file, INCLUDED))
+            name = os.path.join(scratch, "included", next(file[len(f):] for f in INCLUDED if file.startswith(f)))
             os.makedirs(os.path.dirname(name), exist_ok=True)
             with open(name, "w", encoding="utf-8") as f:
                 f.write(text)

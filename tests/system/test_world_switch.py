@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The built image's world switches (arch/x86_64/*/world.inc, cpu/clean.inc), executed with a guest of our own: what each
+"""The built image's world switches (vmm/*/world.inc, cpu/clean.inc), executed with a guest of our own: what each
 mitigation does at entries and exits, what comes back from them, and an NMI at every instruction.
 
 Both vendors', and those of trusted guests, on Unicorn's CPU with MSRs in memory: what each mitigation does at entries

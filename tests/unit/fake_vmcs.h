@@ -9,7 +9,7 @@
 
 #include "tests/unit/fake_insn.h"
 
-#include "arch/x86_64/vmx/vmx.h"
+#include "vmm/vmx/vmx.h"
 
 /* The flags say success: neither CF nor ZF. */
 asm(".macro vmclear operand:vararg\n\ttest %rsp, %rsp\n.endm\n"

@@ -18,7 +18,7 @@
 #include "tests/unit/read_cpus.h"
 #include "vmm/cpuid/cpuid_policy.h"
 
-#include "arch/x86_64/vmx/cpu.c"
+#include "vmm/vmx/cpu.c"
 
 #define MAX_CPUS 1024
 #define MAX_LEAVES 192

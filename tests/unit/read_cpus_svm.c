@@ -4,7 +4,7 @@
 
 #include "tests/unit/read_cpus.h"
 
-#include "arch/x86_64/svm/cpu.c"
+#include "vmm/svm/cpu.c"
 
 void svm_vmsave(u64) { }
 

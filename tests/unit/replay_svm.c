@@ -6,7 +6,7 @@
 #define rdmsr replay_rdmsr
 #define cpuid(leaf, subleaf, out) replay_cpuid(leaf, subleaf, out)
 
-#include "arch/x86_64/svm/cpu.c"
+#include "vmm/svm/cpu.c"
 
 void svm_vmsave(u64) /* of run.asm: svm_cpu_on() is not called here */
 {

@@ -6,4 +6,4 @@
 #define rdmsr replay_rdmsr
 #define cpuid(leaf, subleaf, out) replay_cpuid(leaf, subleaf, out)
 
-#include "arch/x86_64/vmx/cpu.c"
+#include "vmm/vmx/cpu.c"

@@ -38,7 +38,7 @@ def row(layer="vmm", status="killed", **fields):
 HISTORY = [result("killed", by, layer=layer, file=file) for by, layer, file in (
     ("tests/system/test_far.py::test_f", "vmm", "vmm/dev/x.c"), ("tests/system/test_far.py::test_f", "vmm", "vmm/dev/x.c"),
     ("tests/system/test_near.py::test_n", "vmm", "vmm/b.c"), ("unit test_b", "vmm", "vmm/a.c"),
-    ("tests/system/test_own.py::test_o[qemu]", "vmm", "vmm/a.c"), ("tests/system/test_other.py::test_x", "svm", "arch/svm/a.c"),
+    ("tests/system/test_own.py::test_o[qemu]", "vmm", "vmm/a.c"), ("tests/system/test_other.py::test_x", "svm", "vmm/svm/a.c"),
 )] + [result("survived", "tests/system/test_no.py::test_n", file="vmm/a.c"), result("killed", "", file="vmm/a.c")]
 
 
@@ -74,7 +74,7 @@ def test_tests_that_name_the_file():
     """By the file's name before parts of it and its folder; in a test's name before its docstring; not by words that all have."""
     many = texts(*["test_%d" % n for n in range(10)], **{"test_run_%d" % n: "Dmar, in each run." for n in range(10)})
     tests = {**many, **texts("test_vmx", test_a="The VMX state.", test_x="Vmxed; estate.", test_state="The state, by VMX.")}
-    assert order.named("arch/x86_64/vmx/state.c", tests) == ["test_state", "test_a", "test_vmx"]
+    assert order.named("vmm/vmx/state.c", tests) == ["test_state", "test_a", "test_vmx"]
     assert order.named("vmm/run.c", tests) == order.named("kernel/acpi/dmar.c", tests) == []
     assert order.named("vmm/plan/plan_numa.c", texts(test_b="Plan NUMA.", test_c="Plans of numa.")) == ["test_b", "test_c"]
 
@@ -88,7 +88,7 @@ def test_place_of_a_test():
 
 @pytest.mark.parametrize("layer, late", [("vmx", "qemu"), ("svm", "bochs")])
 def test_the_other_vendors_machine_comes_last(layer, late):
-    plan = order.plan(layer, "arch/x86_64/%s/run.c" % layer, texts("test_tiny", "test_z"), [], "met", {})
+    plan = order.plan(layer, "vmm/%s/run.c" % layer, texts("test_tiny", "test_z"), [], "met", {})
     machines = ("qemu", "bochs", "nested-svm", "nested-vtx")
     names = ["tests/system/%s.py::test_a[%s]" % (file, machine) for file in ("test_tiny", "test_z") for machine in machines]
     names.sort(key=lambda name: order.place(plan, name))

@@ -9,7 +9,7 @@
 #include "tests/unit/fake_insn.h"
 #include "tests/unit/fake_host.h"
 
-#include "arch/x86_64/svm/cpu.c"
+#include "vmm/svm/cpu.c"
 
 static u32 features;
 

@@ -9,7 +9,7 @@
  */
 #include "tests/unit/fake_insn.h"
 
-#include "arch/x86_64/svm/svm.h"
+#include "vmm/svm/svm.h"
 
 /* GIF, as these two leave it. */
 u8 gif = 1;
@@ -18,7 +18,7 @@ asm(".macro clgi\n\tmovb $0, gif(%rip)\n.endm\n"
 
 #undef HVM_BACKEND
 #define HVM_BACKEND(ops) static_assert(sizeof(ops), "not linked")
-#include "arch/x86_64/svm/run.c"
+#include "vmm/svm/run.c"
 
 struct cpu_features cpu_features;
 struct svm_features svm_features = { .nr_asids = 2, .nrips = true };

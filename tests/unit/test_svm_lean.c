@@ -9,8 +9,8 @@
  */
 #include "tests/unit/fake_insn.h"
 
-#include "arch/x86_64/svm/lean.c"
 #include "tests/unit/lean_guest.h"
+#include "vmm/svm/lean.c"
 
 struct svm_features svm_features;
 const struct debugger *debugger;

@@ -10,9 +10,9 @@
 #include "tests/unit/fake_insn.h"
 #include "tests/unit/fake_host.h"
 
-#include "arch/x86_64/svm/vcpu.c"
-#include "arch/x86_64/svm/state.c"
+#include "vmm/svm/vcpu.c"
 #include "tests/unit/power_on_values.h"
+#include "vmm/svm/state.c"
 #include "vmm/vm_parts.h"
 
 struct svm_features svm_features = { .nr_asids = 8, .nrips = true };

@@ -10,7 +10,7 @@
 #include "tests/unit/fake_vmcs.h"
 #include "tests/unit/fake_host.h"
 
-#include "arch/x86_64/vmx/cpu.c"
+#include "vmm/vmx/cpu.c"
 
 static struct cpuid_regs leaf1, leaf7, leafd1, ext1;
 static struct hvm_caps caps;

@@ -12,7 +12,7 @@
 
 #undef HVM_BACKEND
 #define HVM_BACKEND(ops) static_assert(sizeof(ops), "not linked")
-#include "arch/x86_64/vmx/run.c"
+#include "vmm/vmx/run.c"
 
 struct vmx_controls vmx_controls;
 

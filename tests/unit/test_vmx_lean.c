@@ -9,8 +9,8 @@
  */
 #include "tests/unit/fake_vmcs.h"
 
-#include "arch/x86_64/vmx/lean.c"
 #include "tests/unit/lean_guest.h"
+#include "vmm/vmx/lean.c"
 
 enum {
 	CR4_MASK = 0x6002,

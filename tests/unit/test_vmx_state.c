@@ -10,10 +10,10 @@
 #include "tests/unit/fake_vmcs.h"
 #include "tests/unit/fake_host.h"
 
-#include "arch/x86_64/vmx/vcpu.c"
-#include "arch/x86_64/vmx/state.c"
+#include "vmm/vmx/vcpu.c"
 #include "tests/unit/power_on_values.h"
 #include "vmm/vm_parts.h"
+#include "vmm/vmx/state.c"
 
 struct vmx_controls vmx_controls;
 

@@ -31,7 +31,7 @@ struct mmio_ops {
 struct msr_ops {
 	/*
 	 * 0, or -EFAULT: the guest gets #GP, nothing was done, and it may be asked again. read()
-	 * may be called while GS and TR are the guest's (arch/x86_64/svm/lean.c): it uses nothing
+	 * may be called while GS and TR are the guest's (vmm/svm/lean.c): it uses nothing
 	 * of the CPU that it runs on.
 	 */
 	int (*read)(void *dev, struct vcpu *vcpu, u32 msr, u64 *value);

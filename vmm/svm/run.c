@@ -6,7 +6,7 @@
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/upcall.h"
 #include "arch/x86_64/stage2/stage2.h"
-#include "arch/x86_64/svm/svm.h"
+#include "vmm/svm/svm.h"
 
 void svm_request_irq_window(struct vcpu *vcpu, bool on)
 {

@@ -3,7 +3,7 @@
 #ifndef SVM_SVM_H
 #define SVM_SVM_H
 
-#include "arch/x86_64/svm/vmcb.h"
+#include "vmm/svm/vmcb.h"
 #include "vmm/vcpu.h"
 
 #define SVM_MSRPM_PAGES 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the VMCB (APM vol. 2, tables B-1 and B-2) says, into the log. */
-#include "arch/x86_64/svm/svm.h"
+#include "vmm/svm/svm.h"
 #include "vmm/vm.h"
 
 void svm_dump(struct vcpu *vcpu)

@@ -2,7 +2,7 @@
 /* Guest state in the VMCB's save area (APM vol. 2, table B-2): registers, segments. */
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
-#include "arch/x86_64/svm/svm.h"
+#include "vmm/svm/svm.h"
 
 /* Offsets of the registers that are one field; 0: not so. */
 static const u16 field[HVM_REGS] = {

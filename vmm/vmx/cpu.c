@@ -7,7 +7,7 @@
 #include <margay/string.h>
 
 #include "arch/x86_64/cpu/insn.h"
-#include "arch/x86_64/vmx/vmx.h"
+#include "vmm/vmx/vmx.h"
 
 #define CPUID_1_ECX_VMX BIT(5)
 #define FEATURE_CONTROL_LOCK BIT(0)

@@ -5,8 +5,8 @@
 #ifndef VMX_VMX_H
 #define VMX_VMX_H
 
-#include "arch/x86_64/vmx/vmcs.h"
 #include "vmm/vcpu.h"
+#include "vmm/vmx/vmcs.h"
 
 /* Bits of CR0 that are the host's: the guest reads its own from the shadow. */
 #define VMX_CR0_MASK (~(CR0_PE | CR0_MP | CR0_EM | CR0_TS | CR0_ET | CR0_WP | CR0_AM | CR0_PG))

@@ -4,7 +4,7 @@
  * them, segments.
  */
 #include "arch/x86_64/cpu/insn.h"
-#include "arch/x86_64/vmx/vmx.h"
+#include "vmm/vmx/vmx.h"
 
 /* Registers that are one VMCS field; 0: not so. */
 static const u16 field[HVM_REGS] = {

@@ -7,7 +7,7 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/upcall.h"
 #include "arch/x86_64/stage2/stage2.h"
-#include "arch/x86_64/vmx/vmx.h"
+#include "vmm/vmx/vmx.h"
 
 static void proc_control(struct vcpu *vcpu, u32 bit, bool on)
 {

@@ -7,7 +7,7 @@
 #include <margay/string.h>
 
 #include "arch/x86_64/cpu/features.h"
-#include "arch/x86_64/svm/svm.h"
+#include "vmm/svm/svm.h"
 #include "vmm/vm_parts.h"
 
 static const u32 misc1 = SVM_INTERCEPT_INTR | SVM_INTERCEPT_NMI | SVM_INTERCEPT_INIT |

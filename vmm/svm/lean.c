@@ -6,8 +6,8 @@
  * not fault. Kicks need no look: an NMI that came meanwhile ends the guest at
  * once. What needs more is done once these registers are the host's.
  */
-#include "arch/x86_64/svm/svm.h"
 #include "vmm/emulate/lean.h"
+#include "vmm/svm/svm.h"
 
 /* May the instruction just be stepped over, to `next`? Not with these flags. */
 static inline bool may_unless(struct vcpu *vcpu, const struct vmcb *v, u64 next, u64 flags)

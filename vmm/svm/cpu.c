@@ -6,7 +6,7 @@
 #include <margay/errno.h>
 
 #include "arch/x86_64/cpu/insn.h"
-#include "arch/x86_64/svm/svm.h"
+#include "vmm/svm/svm.h"
 
 #define CPUID_SVM_EXT 0x80000001
 #define CPUID_SVM 0x8000000a

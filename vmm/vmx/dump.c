@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the current VMCS (SDM vol. 3, appendix B) says, into the log. */
-#include "arch/x86_64/vmx/vmx.h"
 #include "vmm/vm.h"
+#include "vmm/vmx/vmx.h"
 
 void vmx_dump(struct vcpu *vcpu)
 {

@@ -8,8 +8,8 @@
 
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/insn.h"
-#include "arch/x86_64/vmx/vmx.h"
 #include "vmm/vm_parts.h"
+#include "vmm/vmx/vmx.h"
 
 #define IO_BITMAP_PAGES 2
 #define EPTP_WB 6u

@@ -4,8 +4,8 @@
  * run.asm and back into the guest. Of the VMCS it reads what it needs; what
  * run.c reads of each exit is read only when this leaves the loop.
  */
-#include "arch/x86_64/vmx/vmx.h"
 #include "vmm/emulate/lean.h"
+#include "vmm/vmx/vmx.h"
 
 /* May the instruction just be stepped over? Not with these flags. Its RIP is noted. */
 static inline bool may_unless(struct vcpu *vcpu, u64 flags)
