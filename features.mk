@@ -8,10 +8,10 @@ files-VMX             := vmm/vmx/%
 files-SVM             := vmm/svm/%
 files-LEAN_EXITS      := vmm/vmx/lean.c vmm/svm/lean.c vmm/emulate/lean_mmio.c
 files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_revision.c arch/x86_64/cpu/thunks.asm \
-	vmm/svm/run_clean.asm vmm/vmx/run_clean.asm kernel/mitigations.c vmm/memory/split.c \
+	vmm/svm/run_clean.asm vmm/vmx/run_clean.asm kernel/cpu/mitigations.c vmm/memory/split.c \
 	vmm/exit/bus_lock.c vmm/exit/vcpu_mitigations.c
-files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/power.c
-files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
+files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/cpu/power.c
+files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/cpu/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c \
 	kernel/console/serial.c kernel/console_find.c kernel/console_interrupt.c kernel/nmi_try.c drivers/uart8250.c
 files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c
@@ -56,7 +56,7 @@ files-PARALLEL_ZERO   := kernel/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
 	kernel/alarm_input.c kernel/time/alarm.c \
-	kernel/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/x2apic.c vmm/node/direct.c \
+	kernel/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/cpu/x2apic.c vmm/node/direct.c \
 	vmm/exit/direct_messages.c vmm/config/config_direct.c vmm/load/kernel_facts.c vmm/dev/lapic_direct.c
 files-VM_CST          := kernel/acpi/aml_cst.c kernel/cstates.c vmm/acpi/acpi_cst.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c \

@@ -6,8 +6,8 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/ioapic.h"
 #include "drivers/hpet.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/log/printk.h"
-#include "kernel/nmi.h"
 #include "kernel/percpu.h"
 #include "kernel/time/timer.h"
 

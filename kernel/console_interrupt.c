@@ -7,9 +7,9 @@
 #include "arch/x86_64/cpu/ioapic.h"
 #include "kernel/console/console.h"
 #include "kernel/console/serial.h"
-#include "kernel/irq.h"
+#include "kernel/cpu/irq.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/log/printk.h"
-#include "kernel/nmi.h"
 #include "kernel/nmi_try.h"
 #include "kernel/percpu.h"
 

@@ -6,7 +6,7 @@
 #include <margay/host.h>
 
 #include "arch/x86_64/cpu/apic.h"
-#include "kernel/nmi.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/percpu.h"
 #include "kernel/time/timer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What an NMI was. */
-#include "kernel/nmi.h"
+#include "kernel/cpu/nmi.h"
 
 #include <margay/host.h>
 #include <margay/spinlock.h>

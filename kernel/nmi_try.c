@@ -7,7 +7,7 @@
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "kernel/nmi.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/percpu.h"
 
 #define TRIES 3

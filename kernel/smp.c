@@ -3,7 +3,7 @@
  * Starting the other CPUs: INIT, startup IPI, and a dialogue in which the new
  * CPU tells that it is there and what its TSC says. SDM vol. 3, 9.4.4.1.
  */
-#include "kernel/power.h"
+#include "kernel/cpu/power.h"
 #include "kernel/smp.h"
 
 #include <margay/errno.h>
@@ -15,11 +15,11 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/trampoline.h"
 #include "arch/x86_64/cpu/tsc_sync.h"
+#include "kernel/cpu/microcode.h"
+#include "kernel/cpu/mitigations.h"
 #include "kernel/log/printk.h"
 #include "kernel/mce.h"
 #include "kernel/memory/pmem.h"
-#include "kernel/microcode.h"
-#include "kernel/mitigations.h"
 #include "kernel/percpu.h"
 #include "kernel/time/clock.h"
 #include "kernel/work.h"

@@ -10,8 +10,8 @@
 #include "arch/x86_64/cpu/ioapic.h"
 #include "kernel/console/console.h"
 #include "kernel/console/serial.h"
-#include "kernel/irq.h"
-#include "kernel/nmi.h"
+#include "kernel/cpu/irq.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/percpu.h"
 
 /* Between two moves: VMs that print by turns pay for each other then, and for nobody else. */

@@ -11,9 +11,9 @@
 #include "arch/x86_64/cpu/ioapic.h"
 #include "drivers/uart8250.h"
 #include "kernel/console/serial.h"
-#include "kernel/irq.h"
+#include "kernel/cpu/irq.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/log/printk.h"
-#include "kernel/nmi.h"
 
 #define RING 8192u
 #define RX_BATCH 64

@@ -11,7 +11,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "drivers/uart8250.h"
 #include "kernel/console/console.h"
-#include "kernel/nmi.h"
+#include "kernel/cpu/nmi.h"
 
 /* Polls before the transmitter counts as stuck: some 100 ms by port, when 16 bytes take 1.4 ms. */
 #define SEND_POLLS 200000u

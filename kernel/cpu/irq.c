@@ -7,7 +7,7 @@
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/ioapic.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/irq.h"
+#include "kernel/cpu/irq.h"
 #include "kernel/log/printk.h"
 #include "kernel/percpu.h"
 

@@ -5,8 +5,8 @@
  */
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "kernel/irq.h"
-#include "kernel/nmi.h"
+#include "kernel/cpu/irq.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/percpu.h"
 
 bool (*nmi_devices[NMI_DEVICES])(void);

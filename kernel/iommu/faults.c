@@ -8,8 +8,8 @@
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include "kernel/acpi/acpi.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/log/printk.h"
-#include "kernel/nmi.h"
 
 #define AT_ONCE IOMMU_LOG /* faults that are looked at in one window */
 #define HELD_AT 64    /* of a unit within HOLD_MS: it tells of no more until then */

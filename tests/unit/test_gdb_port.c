@@ -13,9 +13,9 @@
 #include "arch/x86_64/cpu/ioapic.h"
 #include "kernel/console/gdb_port.h"
 #include "kernel/console/serial.h"
-#include "kernel/irq.h"
+#include "kernel/cpu/irq.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/log/printk.h"
-#include "kernel/nmi.h"
 #include "kernel/nmi_try.h"
 #include "tests/unit/fake_say.h"
 

@@ -30,9 +30,9 @@ static void fake_clflush(const void *line);
 
 #include "arch/x86_64/cpu/upcall.h"
 #include "kernel/boot/cmdline.h"
+#include "kernel/cpu/nmi.h"
 #include "kernel/iommu/iommu.h"
 #include "kernel/log/printk.h"
-#include "kernel/nmi.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_platform.h"
 #include "kernel/percpu.h"

@@ -63,7 +63,7 @@ static void fake_invlpg(const void *va)
 #define cpuid fake_cpuid
 #define cpu_wbinvd fake_wbinvd
 #define phys_to_virt(pa) ((void *)&module[(pa) >> 20][(pa) & 0xfffff])
-#include "kernel/microcode.c"
+#include "kernel/cpu/microcode.c"
 #include "tests/unit/fake_log.h"
 
 int host_rdmsr(u32 msr, u64 *value)

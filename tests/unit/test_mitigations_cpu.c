@@ -63,7 +63,7 @@ static void *alias(const void *va)
 #define this_cpu fake_this_cpu
 #define cpuid fake_cpuid
 #include "arch/x86_64/cpu/microcode_revision.c"
-#include "kernel/mitigations.c"
+#include "kernel/cpu/mitigations.c"
 #include "tests/unit/fake_log.h"
 
 static u64 *msr(u32 number)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/x2apic.c"
+#include "kernel/cpu/x2apic.c"
 
 struct cpu_features cpu_features;
 static struct dmar_info dmar;

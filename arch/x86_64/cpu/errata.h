@@ -14,7 +14,7 @@
 /*
  * On the boot CPU, after features_init(): takes from cpu_features what does not work with the
  * microcode that it has now, and says so; nothing in images without MITIGATIONS. The others are
- * taken to have the same; kernel/microcode.c tells where they have not.
+ * taken to have the same; kernel/cpu/microcode.c tells where they have not.
  */
 void errata_init(void);
 

@@ -2,7 +2,7 @@
 /*
  * Pure module: how fast a CPU may run: what it says of itself, and the few registers that let its
  * clock go as high as it can (Intel: HWP or IA32_PERF_CTL, SDM vol. 3, 15.1 to 15.4; AMD: P-states
- * and CPPC, APM vol. 2, 17). kernel/power.c does it.
+ * and CPPC, APM vol. 2, 17). kernel/cpu/power.c does it.
  */
 #ifndef ARCH_CPU_POWER_H
 #define ARCH_CPU_POWER_H

@@ -1,7 +1,7 @@
 ; SPDX-License-Identifier: GPL-2.0-only
 ;
 ; Where the compiler's indirect calls and jumps go, one for each register (-mindirect-branch=thunk-extern): by a RET whose
-; prediction leads nowhere. 32 bytes each; the last ones are the plain jump, which kernel/mitigations.c copies over the first
+; prediction leads nowhere. 32 bytes each; the last ones are the plain jump, which kernel/cpu/mitigations.c copies over the first
 ; where the CPU needs no more.
 
 bits 64

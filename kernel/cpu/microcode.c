@@ -3,7 +3,7 @@
  * The loader of microcode.h. The CPU checks the vendor's signature; all else is checked before it
  * gets the update.
  */
-#include "kernel/microcode.h"
+#include "kernel/cpu/microcode.h"
 
 #include <margay/host.h>
 #include <margay/span.h>

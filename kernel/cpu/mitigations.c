@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What each CPU needs against speculation: decided and set up on it at its start, and told. */
-#include "kernel/mitigations.h"
+#include "kernel/cpu/mitigations.h"
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/features.h"

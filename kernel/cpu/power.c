@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The CPUs' clocks: as arch/x86_64/cpu/power.h decides. */
-#include "kernel/power.h"
+#include "kernel/cpu/power.h"
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/power.h"

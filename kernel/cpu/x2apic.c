@@ -10,7 +10,7 @@
 #include "arch/x86_64/cpu/features.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/irq.h"
+#include "kernel/cpu/irq.h"
 #include "kernel/log/printk.h"
 
 static bool off;
