@@ -87,13 +87,13 @@ files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
 files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c kernel/console/log_keep.c vmm/console/% vmm/node/control.c \
 	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
-files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/mce_corrected.c
-files-HEST            := kernel/acpi/hest.c kernel/ghes.c
-files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/mce.c kernel/memory/lost.c vmm/memory/lost_memory.c
+files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/errors/mce_corrected.c
+files-HEST            := kernel/acpi/hest.c kernel/errors/ghes.c
+files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/errors/mce.c kernel/memory/lost.c vmm/memory/lost_memory.c
 files-DUMPS           := vmm/report/inspect.c vmm/vmx/dump.c vmm/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c
 files-VM_PAUSE        := vmm/node/pause.c
 files-GDB             := vmm/vm/debugger.c vmm/gdb/% kernel/console/gdb_port.c kernel/boot/cmdline_gdb.c
 files-DEBUG_CLOCK     := kernel/time/clock_reference.c vmm/dev/debug_clock.c
 files-DEBUG_FAULT     := vmm/dev/debug_fault.c
-files-SYMBOLS         := kernel/symbols.c
+files-SYMBOLS         := kernel/errors/symbols.c

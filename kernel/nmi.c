@@ -8,9 +8,9 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/console.h"
+#include "kernel/errors/mce.h"
+#include "kernel/errors/panic.h"
 #include "kernel/log/printk.h"
-#include "kernel/mce.h"
-#include "kernel/panic.h"
 #include "kernel/percpu.h"
 
 /* NMI status and control of a PC: Intel ICH9 data sheet, 13.7.1. */

@@ -6,11 +6,11 @@
 #include "arch/x86_64/cpu/upcall.h"
 #include "kernel/cpu/irq.h"
 #include "kernel/cpu/nmi.h"
+#include "kernel/errors/mce.h"
+#include "kernel/errors/panic.h"
 #include "kernel/iommu/iommu.h"
 #include "kernel/log/printk.h"
-#include "kernel/mce.h"
 #include "kernel/memory/pmem.h"
-#include "kernel/panic.h"
 #include "kernel/percpu.h"
 #include "kernel/upcall.h"
 

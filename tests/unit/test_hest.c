@@ -2,7 +2,7 @@
 /* UNIT: kernel/acpi/hest.c kernel/acpi/rsdp.c kernel/memory/lost.c */
 /*
  * HEST and the blocks that it names, as ACPI 6.4 and UEFI 2.9 have them; broken ones; and what
- * kernel/ghes.c does with them.
+ * kernel/errors/ghes.c does with them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 static u8 memory[0x20000] __aligned(8); /* the machine's, from BASE on */
 #define BASE 0x7f000000ull
-#include "kernel/ghes.c"
+#include "kernel/errors/ghes.c"
 
 static struct cmdline words;
 static struct bootinfo boot;

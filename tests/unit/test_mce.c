@@ -2,8 +2,8 @@
 /* UNIT: arch/x86_64/cpu/mce_judge.c */
 /*
  * Machine checks: what an error in a bank means, by the tables of the SDM and the APM; and what the
- * node does with it, over banks that this file has, in both vendors' places. kernel/mce.c and
- * kernel/memory/lost.c are included.
+ * node does with it, over banks that this file has, in both vendors' places. kernel/errors/mce.c
+ * and kernel/memory/lost.c are included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static struct cpuid_regs leaf_1, leaf_7;
 				     : leaf_7)
 #define this_cpu() (&this)
 #define rdtsc() tsc
-#include "kernel/mce.c"
+#include "kernel/errors/mce.c"
 #include "kernel/memory/lost.c"
 
 #define BANKS 4

@@ -2,8 +2,8 @@
 /* UNIT: arch/x86_64/cpu/mce_way.c */
 /*
  * When CPUs look for corrected errors: by the clock, at CMCI, at AMD's threshold interrupt; storms;
- * CPUs whose local APIC is a guest's. Over registers of this file's. kernel/mce_corrected.c is
- * included.
+ * CPUs whose local APIC is a guest's. Over registers of this file's. kernel/errors/mce_corrected.c
+ * is included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static struct cpu this;
 static u64 tsc;
 #define this_cpu() (&this)
 #define rdtsc() tsc
-#include "kernel/mce_corrected.c"
+#include "kernel/errors/mce_corrected.c"
 
 #define SECOND 1000000000ull /* of the TSC */
 #define BANKS 4

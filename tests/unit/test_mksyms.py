@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""tools/mksyms: what it packs is what nm says, read back by the layout that kernel/symbols.c documents."""
+"""tools/mksyms: what it packs is what nm says, read back by the layout that kernel/errors/symbols.c documents."""
 
 import os
 import random

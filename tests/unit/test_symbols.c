@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/symbols.c */
+/* UNIT: kernel/errors/symbols.c */
 /* The table of function names, as tools/mksyms writes it: which function an address lies in. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kernel/symbols.h"
+#include "kernel/errors/symbols.h"
 
 /*
  * An image whose first function starts 4 bytes behind its start, the next 0x163 and 0x8001 bytes

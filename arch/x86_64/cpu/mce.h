@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pure module: what an error in a machine-check bank means (SDM vol. 3, chapter 16; APM vol. 2,
- * chapter 9). kernel/mce.c reads the banks and does what follows.
+ * chapter 9). kernel/errors/mce.c reads the banks and does what follows.
  */
 #ifndef ARCH_CPU_MCE_H
 #define ARCH_CPU_MCE_H

@@ -6,10 +6,10 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/console/console.h"
+#include "kernel/errors/panic.h"
+#include "kernel/errors/symbols.h"
 #include "kernel/log/printk.h"
-#include "kernel/panic.h"
 #include "kernel/percpu.h"
-#include "kernel/symbols.h"
 
 #define LOG_LINES 12
 #define BACKTRACE_DEPTH 32

@@ -14,10 +14,10 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/hest.h"
 #include "kernel/boot/cmdline.h"
+#include "kernel/errors/mce.h"
+#include "kernel/errors/panic.h"
 #include "kernel/log/printk.h"
-#include "kernel/mce.h"
 #include "kernel/memory/lost.h"
-#include "kernel/panic.h"
 
 #define BLOCK_MAX KIB(16) /* what is longer is read that far */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The machine-check banks of the calling CPU (SDM vol. 3, 16.3; AMD's PPRs, "MCA Registers"):
- * kernel/mce.h.
+ * kernel/errors/mce.h.
  */
-#include "kernel/mce.h"
+#include "kernel/errors/mce.h"
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"

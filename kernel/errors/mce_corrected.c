@@ -13,8 +13,8 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/boot/cmdline.h"
+#include "kernel/errors/mce.h"
 #include "kernel/log/printk.h"
-#include "kernel/mce.h"
 #include "kernel/percpu.h"
 
 #define APIC_LVT_CMCI 0x2f0u

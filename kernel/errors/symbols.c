@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Looks an address up in the table that tools/mksyms appends to the image (CONFIG_SYMBOLS). */
-#include "kernel/symbols.h"
+#include "kernel/errors/symbols.h"
 
 #define CODES 256 /* how many there are */
 
