@@ -13,14 +13,15 @@ files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_r
 files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/cpu/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/cpu/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c \
-	kernel/console/serial.c kernel/console_find.c kernel/console_interrupt.c kernel/nmi_try.c drivers/uart8250.c
+	kernel/console_find.c kernel/console/serial.c kernel/work/console_interrupt.c kernel/work/nmi_try.c \
+	drivers/uart8250.c
 files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c
 files-AML_RESOURCES   := kernel/acpi/aml_resource.c
 files-CONSOLE_FOLLOWS := kernel/console/console_follow.c
 files-LOG_TIME        := kernel/console/log_time.c
 files-SHARED_LINE     := kernel/console/plain.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
-	kernel/console/screen_text.c kernel/screen_idle.c
+	kernel/console/screen_text.c kernel/work/screen_idle.c
 files-HWCHECK         := vmm/report/check_only.c vmm/report/hwcheck% kernel/hwdump.c kernel/iommu/iommu_describe.c
 files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c
@@ -38,7 +39,7 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	vmm/pci/pci_config_path.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_end.c vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_reset.c \
 	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_segments.c vmm/pci/pci_stand_in.c vmm/pci/pci_wait.c \
-	kernel/idle_work.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
+	kernel/work/idle_work.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
 files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/find.c \
 	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c kernel/iommu/iommu_find.c \
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
@@ -52,17 +53,17 @@ files-BOOT_LOG        := vmm/load/load_check.c vmm/report/vm_shape.c
 files-LOST_CPUS       := kernel/cpu/cpu_lost.c vmm/vm/abandon.c vmm/node/lost_cpus.c vmm/plan/place_abandon.c
 files-VCPU_CALLS      := vmm/vm/vcpu_call.c
 files-VCPU_LOOKS      := vmm/vm/looks.c
-files-PARALLEL_ZERO   := kernel/zero_parallel.c
+files-PARALLEL_ZERO   := kernel/work/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
-	kernel/alarm_input.c kernel/time/alarm.c \
-	kernel/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/cpu/x2apic.c vmm/node/direct.c \
+	kernel/work/alarm_input.c kernel/time/alarm.c \
+	kernel/work/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/cpu/x2apic.c vmm/node/direct.c \
 	vmm/exit/direct_messages.c vmm/config/config_direct.c vmm/load/kernel_facts.c vmm/dev/lapic_direct.c
-files-VM_CST          := kernel/acpi/aml_cst.c kernel/cstates.c vmm/acpi/acpi_cst.c
+files-VM_CST          := kernel/acpi/aml_cst.c kernel/work/cstates.c vmm/acpi/acpi_cst.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c \
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/node/together.c
-files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c vmm/vm/vcpu_rdt.c
+files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/work/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c vmm/vm/vcpu_rdt.c
 files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/slots/restart_limit.c vmm/node/restart_pace.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
@@ -85,8 +86,8 @@ files-SMBIOS          := kernel/acpi/smbios.c kernel/acpi/smbios_node.c vmm/acpi
 files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
-files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c kernel/console/log_keep.c vmm/console/% vmm/node/control.c \
-	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
+files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/work/idle_work.c kernel/console/log_keep.c vmm/console/% \
+	vmm/node/control.c vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
 files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/errors/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/errors/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/errors/mce.c kernel/memory/lost.c vmm/memory/lost_memory.c

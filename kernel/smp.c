@@ -22,7 +22,7 @@
 #include "kernel/memory/pmem.h"
 #include "kernel/percpu.h"
 #include "kernel/time/clock.h"
-#include "kernel/work.h"
+#include "kernel/work/work.h"
 
 #define INIT_DELAY_US 10000 /* both of SDM vol. 3, 9.4.4.1 */
 #define STARTUP_DELAY_US 200

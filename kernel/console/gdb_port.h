@@ -11,7 +11,7 @@
 #if IS_ENABLED(CONFIG_GDB)
 /*
  * Finds the port; one that cannot be had is one line in the log. The command line stays. nmi_comes:
- * that of kernel/nmi_try.h, which stands above this room; host_debug_listen() asks it.
+ * that of kernel/work/nmi_try.h, which stands above this room; host_debug_listen() asks it.
  */
 void gdb_port_init(const struct cmdline *cmdline, bool (*nmi_comes)(void (*ask)(bool on)));
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The serial line under kernel/console/console.c: its UART and mode, the output ring,
- * the lock. Nobody outside this room includes it, but kernel/console_interrupt.c and main.c.
+ * the lock. Nobody outside this room includes it, but kernel/work/console_interrupt.c and main.c.
  */
 #ifndef KERNEL_SERIAL_H
 #define KERNEL_SERIAL_H

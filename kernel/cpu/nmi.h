@@ -37,7 +37,7 @@ void nmi_expected(unsigned cpu);
 static inline void nmi_expected(unsigned) { }
 #endif
 
-/* ---- kernel/nmi.c ----------------------------------------------------------------------- */
+/* ---- kernel/work/nmi.c ------------------------------------------------------------------ */
 
 /* In the NMI handler: takes note and makes the CPU come to a window. Takes no lock. */
 void nmi_taken(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Devices whose interrupts are NMIs: who they are, and on which CPU one of them may still come.
- * What an NMI was: kernel/nmi.c.
+ * What an NMI was: kernel/work/nmi.c.
  */
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"

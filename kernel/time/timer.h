@@ -26,7 +26,7 @@ void timer_run_due(void);
 void alarm_set(u64 deadline);
 /* After an NMI on the boot CPU: kicks those that are due. Did the HPET ask? */
 bool alarm_look(void);
-/* The input has been found (kernel/alarm_input.h). */
+/* The input has been found (kernel/work/alarm_input.h). */
 void alarm_begin(void);
 
 #endif

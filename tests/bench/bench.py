@@ -61,7 +61,7 @@ RTLA_TIMERLAT = tuple("%s, %s, ns late" % (who, what) for who in ("IRQ", "thread
 # The tiny guest `noise`: a second in TSC ticks where a tick is an instruction; Bochs' ips.
 SECOND = {"qemu": 1000000000, "bochs": 50000000}
 MEGA = 1000000
-ZEROING = ("take_part", "memset")  # kernel/zero_parallel.c, and what it calls; little else does before the guest runs
+ZEROING = ("take_part", "memset")  # kernel/work/zero_parallel.c, and what it calls; little else does before the guest runs
 LINUX = "console=ttyS0 panic=-1 quiet nokaslr %smargay.test="
 WORDS = ""  # --words
 # The clock source that a kernel takes by itself natively, and in a guest wherever the TSC is invariant, which QEMU's cannot say.

@@ -51,7 +51,7 @@ void world_yield(void)
 	CHECK(fake_host.this_cpu == cpu);
 }
 
-/* What kernel/work.c does on each CPU. */
+/* What kernel/work/work.c does on each CPU. */
 static void cpu_main(void)
 {
 	unsigned cpu = fake_host.this_cpu;

@@ -141,8 +141,8 @@ static u64 fake_rdtsc(void)
 #include "kernel/time/alarm.c"
 #undef now
 #undef program
-#include "kernel/alarm_input.c"
 #include "kernel/time/timer.c"
+#include "kernel/work/alarm_input.c"
 
 bool hpet_present(void)
 {

@@ -30,8 +30,8 @@ static u64 fake_rdtsc(void)
 
 #define this_cpu() (&cpus[now_on])
 #define rdtsc() fake_rdtsc()
-#include "kernel/console_interrupt.c"
-#include "kernel/nmi_try.c"
+#include "kernel/work/console_interrupt.c"
+#include "kernel/work/nmi_try.c"
 
 static struct {
 	enum serial_mode mode;

@@ -3,7 +3,7 @@
 /*
  * Which of firmware's C-states a guest gets, and which CPUs they are of. The
  * firmware's AML is what Margay itself writes for its guests (acpi_cst.c): what
- * one writes the other reads. kernel/cstates.c is included.
+ * one writes the other reads. kernel/work/cstates.c is included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +18,8 @@
 #include "fake_log.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/aml_cst.h"
-#include "kernel/cstates.c"
 #include "kernel/pci/pci_route.h"
+#include "kernel/work/cstates.c"
 #include "vmm/acpi/acpi_build.h"
 
 #define CPUS 4

@@ -16,7 +16,7 @@
 #include "kernel/cpu/irq.h"
 #include "kernel/cpu/nmi.h"
 #include "kernel/log/printk.h"
-#include "kernel/nmi_try.h"
+#include "kernel/work/nmi_try.h"
 #include "tests/unit/fake_say.h"
 
 static bool (*handler)(void);

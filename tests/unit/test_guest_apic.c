@@ -227,7 +227,7 @@ static void model_asm(const char *text, struct pointer *of_the_lwk, const struct
 #define rdtsc model_rdtsc
 #define this_cpu() (&the_cpu)
 #include "arch/x86_64/cpu/apic_give.c"
-#include "kernel/guest_apic.c"
+#include "kernel/work/guest_apic.c"
 #include "kernel/boot/cmdline.h"
 /* Neither SERR# nor an I/O channel check. */
 #define inb(port) ((void)(port), (u8)0)
@@ -235,7 +235,7 @@ static void model_asm(const char *text, struct pointer *of_the_lwk, const struct
 #undef asm
 #undef volatile
 #include "kernel/cpu/nmi_devices.c"
-#include "kernel/nmi.c"
+#include "kernel/work/nmi.c"
 
 void upcall_log(const char *fmt, ...)
 {

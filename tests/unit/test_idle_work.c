@@ -16,7 +16,7 @@
 static struct cpu cpus[3], *here = &cpus[0];
 #define this_cpu() here
 
-#include "kernel/idle_work.c"
+#include "kernel/work/idle_work.c"
 
 /* bits by CPU; of two works: how often, and which step is the last */
 static unsigned kicked, windows, steps[2], last[2];

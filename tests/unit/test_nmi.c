@@ -45,7 +45,7 @@ static void fake_outb(unsigned number, u8 value)
 #define outb fake_outb
 #define rdtsc() (tsc)
 #include "kernel/cpu/nmi_devices.c"
-#include "kernel/nmi.c"
+#include "kernel/work/nmi.c"
 
 static bool firmware_tells;
 

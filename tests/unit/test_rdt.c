@@ -4,7 +4,7 @@
  * Parts of caches and of memory bandwidth: by CPUID of recorded CPUs (github:
  * InstLatx64/InstLatx64; leaf 0x10.3 is none of a recording's, it is as Linux' documentation has
  * it, and so is 0x80000020.1, of which that shows 2048 for no limit), and what is stored into the
- * registers of a node of two caches. kernel/rdt.c is included.
+ * registers of a node of two caches. kernel/work/rdt.c is included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/rdt.c"
+#include "kernel/work/rdt.c"
 
 struct leaf {
 	u32 leaf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
 /*
- * How a CPU sleeps: in which state, on which word, and what it does awake. kernel/work.c is
+ * How a CPU sleeps: in which state, on which word, and what it does awake. kernel/work/work.c is
  * included.
  */
 #include <setjmp.h>
@@ -44,7 +44,7 @@ static void fake_window(void)
 #define rdtsc fake_rdtsc
 #define trap_window fake_window
 #include "kernel/cpu/kick.c"
-#include "kernel/work.c"
+#include "kernel/work/work.c"
 
 /* All of them are awake by a kick. */
 static void sleeps(const u32 *word, int how)

@@ -90,7 +90,7 @@ void screen_idle_ends(void) { }
 
 #define this_cpu() running
 #include "kernel/cpu/kick.c"
-#include "kernel/work.c"
+#include "kernel/work/work.c"
 
 static int reset(void **)
 {

@@ -109,7 +109,7 @@ static bool unowned(unsigned cpu)
 
 #define this_cpu() running
 #define mc_zero(p, n) model_zero(p, n)
-#include "kernel/zero_parallel.c"
+#include "kernel/work/zero_parallel.c"
 #undef mc_zero
 
 static struct host_extent extent[] = {

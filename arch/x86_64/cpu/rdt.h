@@ -3,7 +3,7 @@
  * Pure module: what a CPU can divide of a cache and of memory bandwidth, which part somebody gets,
  * and what it counts of their use (Intel Resource Director Technology Architecture Specification;
  * SDM vol. 3, 18.18 and 18.19; AMD64 Technology Platform Quality of Service Extensions, 56375).
- * kernel/rdt.c does it.
+ * kernel/work/rdt.c does it.
  */
 #ifndef ARCH_CPU_RDT_H
 #define ARCH_CPU_RDT_H

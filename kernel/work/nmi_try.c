@@ -3,7 +3,7 @@
  * See nmi_try.h. No NMI of these tells whose it is, and one may come late: unexpected they would be
  * the platform's.
  */
-#include "kernel/nmi_try.h"
+#include "kernel/work/nmi_try.h"
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"

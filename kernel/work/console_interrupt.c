@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See console_interrupt.h. */
-#include "kernel/console_interrupt.h"
+#include "kernel/work/console_interrupt.h"
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
@@ -10,8 +10,8 @@
 #include "kernel/cpu/irq.h"
 #include "kernel/cpu/nmi.h"
 #include "kernel/log/printk.h"
-#include "kernel/nmi_try.h"
 #include "kernel/percpu.h"
+#include "kernel/work/nmi_try.h"
 
 #define LOOK_MS 1u   /* between two looks at a line that is polled: 16 bytes take 1.4 ms */
 #define IDLE_MS 20u  /* nobody who types notices */

@@ -4,7 +4,7 @@
  * hardware as Intel's "Processor Vendor-Specific ACPI" has it, which AMD's
  * firmware follows, or ports, which on AMD are those from MSR C001_0073 on.
  */
-#include "kernel/cstates.h"
+#include "kernel/work/cstates.h"
 
 #include <margay/host.h>
 #include <margay/host_cst.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See alarm_input.h. */
-#include "kernel/alarm_input.h"
+#include "kernel/work/alarm_input.h"
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See idle_work.h. While no CPU is idle nothing is done: it disturbs nobody. */
-#include "kernel/idle_work.h"
+#include "kernel/work/idle_work.h"
 
 #include <margay/host.h>
 #include <margay/spinlock.h>

@@ -3,7 +3,7 @@
  * Zeroing by work items of CPUs, which share one job and take its memory in steps: all end at about
  * the same time.
  */
-#include "kernel/zero_parallel.h"
+#include "kernel/work/zero_parallel.h"
 
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"

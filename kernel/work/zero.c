@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Zeroing guest memory: by the CPUs of its own node, or by the one that asks. */
 #include <margay/host.h>
-#include "kernel/zero_parallel.h"
+#include "kernel/work/zero_parallel.h"
 
 void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu,
 		       unsigned nr_cpus, bool (*unowned)(unsigned cpu))

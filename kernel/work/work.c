@@ -9,14 +9,14 @@
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/screen.h"
-#include "kernel/console_interrupt.h"
 #include "kernel/cpu/nmi.h"
 #include "kernel/errors/mce.h"
-#include "kernel/idle_work.h"
 #include "kernel/percpu.h"
-#include "kernel/screen_idle.h"
 #include "kernel/time/timer.h"
-#include "kernel/work.h"
+#include "kernel/work/console_interrupt.h"
+#include "kernel/work/idle_work.h"
+#include "kernel/work/screen_idle.h"
+#include "kernel/work/work.h"
 
 /*
  * Of sleep, from which on it is worth the deepest state: Intel's C6 pays off after 0.6 to 1 ms

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See screen_idle.h. */
-#include "kernel/screen_idle.h"
+#include "kernel/work/screen_idle.h"
 
 #include <margay/host.h>
 #include "kernel/console/screen.h"
