@@ -13,7 +13,7 @@ files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_r
 files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/cpu/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/cpu/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c \
-	kernel/console_find.c kernel/console/serial.c kernel/work/console_interrupt.c kernel/work/nmi_try.c \
+	kernel/console/console_find.c kernel/console/serial.c kernel/work/console_interrupt.c kernel/work/nmi_try.c \
 	drivers/uart8250.c
 files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c
 files-AML_RESOURCES   := kernel/acpi/aml_resource.c
@@ -71,7 +71,7 @@ files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
 files-VIRTIO          := vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c \
 	vmm/pci/pci_virtual.c vmm/config/config_disk.c
 files-COMMANDER       := vmm/commander/% vmm/node/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c vmm/dev/virtio_control.c \
-	vmm/config/config_control.c kernel/modules_late.c
+	vmm/config/config_control.c kernel/memory/modules_late.c
 files-VIRTIO_NET      := vmm/dev/virtio_net% vmm/net/% vmm/config/config_net.c
 files-VM_PVCLOCK      := vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/dev/pvclock_scale.c
 files-VM_TSC_ONLY     := vmm/dev/without_kvm.c

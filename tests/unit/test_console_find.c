@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/console_find.c */
+/* UNIT: kernel/console/console_find.c */
 /*
  * Which port is the console: the operator's word, else SPCR, else the DSDT, else COM1; and what is
  * learned of its interrupt.
@@ -16,7 +16,7 @@
 #include "kernel/acpi/uart.h"
 #include "kernel/boot/bootinfo.h"
 #include "kernel/console/console.h"
-#include "kernel/console_find.h"
+#include "kernel/console/console_find.h"
 #include "kernel/log/printk.h"
 #include "tests/unit/fake_say.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/modules_late.c */
+/* UNIT: kernel/memory/modules_late.c */
 /*
  * Modules that come after the boot: found by whoever looks through all of them, gone by their name.
  */
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include <margay/host.h>
-#include "kernel/modules.h"
+#include "kernel/memory/modules.h"
 
 static void test_modules(void **)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Boot modules: out of the boot loader's scattered places into one block, found by name. */
-#include "kernel/modules.h"
+#include "kernel/memory/modules.h"
 
 #include <margay/host.h>
 #include <margay/string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See console_find.h. */
-#include "kernel/console_find.h"
+#include "kernel/console/console_find.h"
 
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/uart.h"

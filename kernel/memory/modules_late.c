@@ -3,7 +3,7 @@
  * Modules that came after the boot (modules.h, <margay/host.h>): who has given them keeps them
  * where they are.
  */
-#include "kernel/modules.h"
+#include "kernel/memory/modules.h"
 
 #include <margay/errno.h>
 #include <margay/host.h>
