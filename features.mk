@@ -58,14 +58,14 @@ files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
 	kernel/work/alarm_input.c kernel/time/alarm.c \
 	kernel/work/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/cpu/x2apic.c vmm/node/direct.c \
-	vmm/exit/direct_messages.c vmm/config/config_direct.c vmm/load/kernel_facts.c vmm/dev/lapic_direct.c
+	vmm/exit/direct_messages.c vmm/config/config_direct.c vmm/load/kernel_facts.c vmm/dev/apic/lapic_direct.c
 files-VM_CST          := kernel/acpi/aml_cst.c kernel/work/cstates.c vmm/acpi/acpi_cst.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c \
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/node/together.c
 files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/work/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c vmm/vm/vcpu_rdt.c
 files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/slots/restart_limit.c vmm/node/restart_pace.c
-files-VM_IOAPIC       := vmm/dev/ioapic.c
+files-VM_IOAPIC       := vmm/dev/apic/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
 files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
 files-VIRTIO          := vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c \
@@ -74,7 +74,7 @@ files-COMMANDER       := vmm/commander/% vmm/node/outcome.c vmm/vm/device_counts
 	vmm/config/config_control.c kernel/memory/modules_late.c
 files-VIRTIO_NET      := vmm/dev/virtio_net% vmm/net/% vmm/config/config_net.c
 files-VM_PVCLOCK      := vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/dev/pvclock_scale.c
-files-VM_TSC_ONLY     := vmm/dev/without_kvm.c
+files-VM_TSC_ONLY     := vmm/dev/apic/without_kvm.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
 files-VM_POWER_BUTTON := vmm/acpi/acpi_button.c vmm/dev/power_button.c vmm/dev/wake_pin.c
 files-VM_RTC          := vmm/dev/rtc.c

@@ -63,7 +63,7 @@ struct vcpu {
 	/* What is used most comes first: a short displacement reaches it. */
 	struct vm *vm;
 	void *hvm;                /* backend state */
-	struct lapic *lapic;      /* vmm/dev/lapic.c's */
+	struct lapic *lapic;      /* vmm/dev/apic/lapic.c's */
 	struct hvm_event event;   /* to inject at the next entry */
 	unsigned id;              /* 0-based within the VM */
 	/* enum vcpu_startup (startup.h), atomic: INIT and SIPI from other vCPUs */
@@ -75,7 +75,7 @@ struct vcpu {
 	u32 guest_spec_ctrl;      /* the guest's, outside of it */
 	struct guest_regs regs;
 	u32 apic_id;
-	/* MSR IA32_APIC_BASE, vmm/dev/lapic.c's; CPUID shows its bit EN */
+	/* MSR IA32_APIC_BASE, vmm/dev/apic/lapic.c's; CPUID shows its bit EN */
 	u64 apic_base;
 	unsigned cpu;             /* host CPU that runs it */
 	/* that CPU's kick word (host_cpu_kick_word()), from before the first entry */

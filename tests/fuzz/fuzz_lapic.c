@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/lapic.sources @tests/unit/fake_vm.sources -lcmocka */
-/* FUZZ: -max_len=200 vmm/dev/lapic.c vmm/dev/lapic_direct.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c */
+/* FUZZ: -max_len=200 vmm/dev/apic/lapic.c vmm/dev/apic/lapic_direct.c vmm/dev/apic/lapic_regs.c vmm/dev/apic/lapic_timer.c vmm/dev/apic/lapic_ipi.c vmm/dev/apic/ioapic.c */
 /*
  * Fuzzes the local APICs of up to three vCPUs and the I/O APIC together: the
  * input is what guests, devices and time do to them. Checked after each step
@@ -10,7 +10,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_vm.h"
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"

@@ -136,7 +136,7 @@ def msr_policy():
     values, names = {}, set()
     with open(os.path.join(TOP, "include", "margay", "x86.h"), encoding="utf-8") as f:
         values.update((m[1], int(m[2], 16)) for m in re.finditer(r"#define (MSR_\w+) (0x[0-9a-f]+)", f.read()))
-    for name in ("exit/msr.c", "dev/lapic.c"):
+    for name in ("exit/msr.c", "dev/apic/lapic.c"):
         with open(os.path.join(TOP, "vmm", name), encoding="utf-8") as f:
             names.update(re.findall(r"\bMSR_\w+", f.read()))
     return {values[name] for name in names if name in values}

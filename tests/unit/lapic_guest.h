@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
 

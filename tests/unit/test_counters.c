@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/guest_platform.h"
 #include "vmm/hvm.h"
 #include "vmm/vm/vdev.h"

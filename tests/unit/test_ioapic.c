@@ -12,7 +12,7 @@
 
 #include "tests/unit/fake_functions.h"
 #include "tests/unit/fake_vm.h"
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/vm/intc.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"

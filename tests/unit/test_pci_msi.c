@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_msi.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/dev/lapic_ipi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
+/* UNIT: vmm/pci/pci_msi.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/dev/apic/lapic_ipi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /*
  * MSI and MSI-X of an assigned function: what its device is given, and what arrives in the guest.
  */
@@ -12,7 +12,7 @@
 
 #include <margay/errno.h>
 #include "tests/unit/fake_host.h"
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/guest_platform.h"
 #include "vmm/vm.h"
 #include "vmm/vm/devices.h"

@@ -10,7 +10,7 @@
 #include <margay/errno.h>
 
 #include "vmm/cpuid/counters.h"
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/hvm.h"
 #include "vmm/vm.h"
 #include "vmm/vm/ranges.h"

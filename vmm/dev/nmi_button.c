@@ -8,7 +8,7 @@
  */
 #include <margay/errno.h>
 
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/vm.h"
 #include "vmm/vm/ranges.h"
 #include "vmm/vm/vdev.h"

@@ -7,7 +7,7 @@
  */
 #include <margay/errno.h>
 
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/guest_platform.h"
 #include "vmm/vm.h"
 #include "vmm/vm/vdev.h"

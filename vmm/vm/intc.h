@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The interrupt controller as the core sees it; vmm/dev/lapic.c fills
+ * The interrupt controller as the core sees it; vmm/dev/apic/lapic.c fills
  * vm->intc. All run on the vCPU's own CPU but deliver() and line(), which
  * come from any.
  */

@@ -5,9 +5,9 @@
  * when its TSC's was told, too, but once; again only if it does not know that word, and then for
  * ever.
  */
-#include "vmm/dev/without_kvm.h"
+#include "vmm/dev/apic/without_kvm.h"
 
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/slots/slot.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

@@ -4,7 +4,7 @@
  * 11.4.1) and the x2APIC MSRs (11.12.1), over one set of registers.
  */
 #include <margay/errno.h>
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/ranges.h"

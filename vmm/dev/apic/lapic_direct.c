@@ -9,7 +9,7 @@
  */
 #include <margay/errno.h>
 
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci_dma.h"

@@ -4,7 +4,7 @@
  * sheet; Intel 100 series PCH data sheet, "APIC Indirect Memory Registers").
  * One per VM; every vCPU and every device thread of events may touch it.
  */
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/guest_platform.h"
 #include "vmm/vm/ranges.h"

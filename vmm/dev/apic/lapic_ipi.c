@@ -3,7 +3,7 @@
  * Interrupt messages between local APICs and from devices: destination
  * matching, delivery, the ICR and MSI formats (SDM vol. 3, 11.6, 11.11, 11.12.10).
  */
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/startup.h"

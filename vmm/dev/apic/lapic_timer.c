@@ -4,7 +4,7 @@
  * over one host timer per vCPU. The count is computed from the TSC when read;
  * a late period is skipped, never made up for.
  */
-#include "vmm/dev/lapic.h"
+#include "vmm/dev/apic/lapic.h"
 #include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

@@ -4,8 +4,8 @@
  * IRR/ISR/TMR/PPR with what the core asks of it (SDM vol. 3, 11.4 and 11.8).
  */
 #include <margay/errno.h>
-#include "vmm/dev/lapic.h"
-#include "vmm/dev/without_kvm.h"
+#include "vmm/dev/apic/lapic.h"
+#include "vmm/dev/apic/without_kvm.h"
 #include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
 #include "vmm/vm/ranges.h"
