@@ -68,11 +68,11 @@ files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/slots/re
 files-VM_IOAPIC       := vmm/dev/apic/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
 files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
-files-VIRTIO          := vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c \
-	vmm/pci/pci_virtual.c vmm/config/config_disk.c
-files-COMMANDER       := vmm/commander/% vmm/node/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c vmm/dev/virtio_control.c \
-	vmm/config/config_control.c kernel/memory/modules_late.c
-files-VIRTIO_NET      := vmm/dev/virtio_net% vmm/net/% vmm/config/config_net.c
+files-VIRTIO          := vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_blk.c vmm/dev/virtio/virtio_console.c \
+	vmm/dev/virtio/virtqueue.c vmm/pci/pci_virtual.c vmm/config/config_disk.c
+files-COMMANDER       := vmm/commander/% vmm/node/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c \
+	vmm/dev/virtio/virtio_control.c vmm/config/config_control.c kernel/memory/modules_late.c
+files-VIRTIO_NET      := vmm/dev/virtio/virtio_net% vmm/dev/virtio/net_% vmm/config/config_net.c
 files-VM_PVCLOCK      := vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/dev/pvclock_scale.c
 files-VM_TSC_ONLY     := vmm/dev/apic/without_kvm.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c vmm/config/config*.c lib/span.c @tests/unit/fake_vm.sources -lcmocka */
-/* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio.c vmm/dev/virtio_net.c vmm/dev/virtio_net_copy.c vmm/net/net_switch.c vmm/net/net_frame.c */
+/* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_net.c vmm/dev/virtio/virtio_net_copy.c vmm/dev/virtio/net_switch.c vmm/dev/virtio/net_frame.c */
 /*
  * Frames from a hostile driver, to one that keeps the rules and one that is hostile, too. Checked:
  * who keeps the rules has in its memory, outside of the buffers that it has offered, what was there
@@ -10,7 +10,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/virtio_guest.h"
-#include "vmm/net/net_frame.h"
+#include "vmm/dev/virtio/net_frame.h"
 
 #define STEPS 250
 /* of go_on(): 20 pieces each of what 128 chains may have in frames of 1,365 pieces, to two */

@@ -14,7 +14,7 @@
 #include <margay/errno.h>
 #include "tests/unit/virtio_guest.h"
 #include "vmm/config/config_parse.h"
-#include "vmm/net/net_frame.h"
+#include "vmm/dev/virtio/net_frame.h"
 
 #ifndef NET_GUESTS
 #define NET_GUESTS 3u

@@ -16,7 +16,7 @@
 
 #include "tests/unit/fake_vm.h"
 #include "tests/unit/lost_memory.h"
-#include "vmm/dev/virtqueue.h"
+#include "vmm/dev/virtio/virtqueue.h"
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
 #include "vmm/emulate/lean.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/net/net_frame.c */
+/* UNIT: vmm/dev/virtio/net_frame.c */
 /*
  * Large frames cut, checksums filled in: judged by a checksum of the test's own, and by what comes
  * out of the pieces.
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "vmm/net/net_frame.h"
+#include "vmm/dev/virtio/net_frame.h"
 
 enum { TCP = 6, UDP = 17, SEQUENCE = 0x12345678, MSS = 1000 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/net/net_switch.c */
+/* UNIT: vmm/dev/virtio/net_switch.c */
 /* Which ports of a segment get a frame, and from which addresses one may come in. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
-#include "vmm/net/net_switch.h"
+#include "vmm/dev/virtio/net_switch.h"
 
 #define MAC(n) (0x02ull | (u64)(n) << 40)
 #define BROADCAST 0xffffffffffffull

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/virtqueue.c */
+/* UNIT: vmm/dev/virtio/virtqueue.c */
 /*
  * Split virtqueues (virtio 1.2, 2.7) against a driver that keeps the rules and one that does not:
  * chains, indirect tables, the event index; and each way in which a ring can be broken.
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
-#include "vmm/dev/virtqueue.h"
+#include "vmm/dev/virtio/virtqueue.h"
 
 #define SIZE 8u
 

@@ -3,7 +3,7 @@
  * See virtio.h: registers of the transport (virtio 1.2, 4.1.4), and a device's way to its driver's
  * memory.
  */
-#include "vmm/dev/virtio.h"
+#include "vmm/dev/virtio/virtio.h"
 
 #include <margay/errno.h>
 #include <margay/string.h>

@@ -3,7 +3,7 @@
  * Network interfaces (virtio 1.2, 5.1): making them, joining them to segments, and what their
  * drivers say by the control queue.
  */
-#include "vmm/dev/virtio_net.h"
+#include "vmm/dev/virtio/virtio_net.h"
 
 #include <margay/errno.h>
 #include <margay/host.h>

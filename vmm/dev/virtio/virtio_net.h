@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Private to vmm/dev/virtio_net*.c: the interfaces of VMs (virtio 1.2, 5.1), and the segments that
- * join them.
+ * Private to vmm/dev/virtio/virtio_net*.c: the interfaces of VMs (virtio 1.2, 5.1), and the
+ * segments that join them.
  */
 #ifndef VMM_VIRTIO_NET_H
 #define VMM_VIRTIO_NET_H
 
-#include "vmm/dev/virtio.h"
-#include "vmm/net/net_frame.h"
-#include "vmm/net/net_switch.h"
+#include "vmm/dev/virtio/net_frame.h"
+#include "vmm/dev/virtio/net_switch.h"
+#include "vmm/dev/virtio/virtio.h"
 #include "vmm/vm.h"
 
 #define NET_PAIRS 2u /* of queues: 0 and 2 are received by, 1 and 3 sent by */

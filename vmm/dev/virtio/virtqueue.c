@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See virtqueue.h. */
-#include "vmm/dev/virtqueue.h"
+#include "vmm/dev/virtio/virtqueue.h"
 
 #include <margay/errno.h>
 #include <margay/mc_access.h>

@@ -10,7 +10,7 @@
 #include <margay/string.h>
 
 #include "vmm/commander/commander.h"
-#include "vmm/dev/virtio.h"
+#include "vmm/dev/virtio/virtio.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/vdev.h"

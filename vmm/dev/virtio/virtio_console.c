@@ -7,7 +7,7 @@
  */
 #include <margay/host.h>
 
-#include "vmm/dev/virtio.h"
+#include "vmm/dev/virtio/virtio.h"
 #include "vmm/slots/output_log.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

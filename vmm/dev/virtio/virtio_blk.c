@@ -8,7 +8,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/dev/virtio.h"
+#include "vmm/dev/virtio/virtio.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/vdev.h"

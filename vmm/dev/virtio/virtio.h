@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Virtio devices as PCI functions, of version 1 only (virtio 1.2, 2 and 4.1): what vmm/dev/virtio.c
- * does for each of them.
+ * Virtio devices as PCI functions, of version 1 only (virtio 1.2, 2 and 4.1): what
+ * vmm/dev/virtio/virtio.c does for each of them.
  */
 #ifndef VMM_VIRTIO_H
 #define VMM_VIRTIO_H
 
-#include "vmm/dev/virtqueue.h"
+#include "vmm/dev/virtio/virtqueue.h"
 #include "vmm/pci/pci_virtual.h"
 
 #define VIRTIO_QUEUES (IS_ENABLED(CONFIG_COMMANDER) ? 10u : 5u)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See net_switch.h. */
-#include "vmm/net/net_switch.h"
+#include "vmm/dev/virtio/net_switch.h"
 
 #include <margay/errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See net_frame.h. RFC 791 (IPv4), 8200 (IPv6), 9293 (TCP), 1071 (checksums), 3168, 6.1.2 (ECN). */
-#include "vmm/net/net_frame.h"
+#include "vmm/dev/virtio/net_frame.h"
 
 #include <margay/string.h>
 

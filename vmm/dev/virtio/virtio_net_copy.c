@@ -7,7 +7,7 @@
  */
 #include <margay/string.h>
 
-#include "vmm/dev/virtio_net.h"
+#include "vmm/dev/virtio/virtio_net.h"
 #include "vmm/memory/guest_mem.h"
 
 /*
