@@ -64,30 +64,30 @@ files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emu
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/node/together.c
 files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/work/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c vmm/vm/vcpu_rdt.c
-files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/slots/restart_limit.c vmm/node/restart_pace.c
+files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/board/pvpanic.c vmm/slots/restart_limit.c vmm/node/restart_pace.c
 files-VM_IOAPIC       := vmm/dev/apic/ioapic.c
-files-VM_UART         := vmm/dev/uart16550.c
+files-VM_UART         := vmm/dev/board/uart16550.c
 files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
 files-VIRTIO          := vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_blk.c vmm/dev/virtio/virtio_console.c \
 	vmm/dev/virtio/virtqueue.c vmm/pci/pci_virtual.c vmm/config/config_disk.c
 files-COMMANDER       := vmm/commander/% vmm/node/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c \
 	vmm/dev/virtio/virtio_control.c vmm/config/config_control.c kernel/memory/modules_late.c
 files-VIRTIO_NET      := vmm/dev/virtio/virtio_net% vmm/dev/virtio/net_% vmm/config/config_net.c
-files-VM_PVCLOCK      := vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/dev/pvclock_scale.c
+files-VM_PVCLOCK      := vmm/dev/cpu/poll_control.c vmm/dev/cpu/pvclock.c vmm/dev/cpu/pvclock_scale.c
 files-VM_TSC_ONLY     := vmm/dev/apic/without_kvm.c
-files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
-files-VM_POWER_BUTTON := vmm/acpi/acpi_button.c vmm/dev/power_button.c vmm/dev/wake_pin.c
-files-VM_RTC          := vmm/dev/rtc.c
-files-VM_WATCHDOG     := vmm/dev/watchdog.c
-files-VM_COUNTERS     := vmm/dev/counters.c
-files-VM_MACHINE_CHECKS := vmm/dev/machine_check.c
+files-VM_DEBUG_EXIT   := vmm/dev/board/debug_exit.c vmm/dev/board/debug_window.c
+files-VM_POWER_BUTTON := vmm/acpi/acpi_button.c vmm/dev/board/power_button.c vmm/dev/board/wake_pin.c
+files-VM_RTC          := vmm/dev/board/rtc.c
+files-VM_WATCHDOG     := vmm/dev/board/watchdog.c
+files-VM_COUNTERS     := vmm/dev/cpu/counters.c
+files-VM_MACHINE_CHECKS := vmm/dev/cpu/machine_check.c
 files-VM_ACPI_DEVICES := vmm/acpi/acpi_devices.c
 files-SMBIOS          := kernel/acpi/smbios.c kernel/acpi/smbios_node.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c
 files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
 files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/work/idle_work.c kernel/console/log_keep.c vmm/console/% \
-	vmm/node/control.c vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
+	vmm/node/control.c vmm/dev/board/nmi_button.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
 files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/errors/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/errors/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/errors/mce.c kernel/memory/lost.c vmm/memory/lost_memory.c
@@ -95,6 +95,6 @@ files-DUMPS           := vmm/report/inspect.c vmm/vmx/dump.c vmm/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c
 files-VM_PAUSE        := vmm/node/pause.c
 files-GDB             := vmm/vm/debugger.c vmm/gdb/% kernel/console/gdb_port.c kernel/boot/cmdline_gdb.c
-files-DEBUG_CLOCK     := kernel/time/clock_reference.c vmm/dev/debug_clock.c
-files-DEBUG_FAULT     := vmm/dev/debug_fault.c
+files-DEBUG_CLOCK     := kernel/time/clock_reference.c vmm/dev/board/debug_clock.c
+files-DEBUG_FAULT     := vmm/dev/board/debug_fault.c
 files-SYMBOLS         := kernel/errors/symbols.c

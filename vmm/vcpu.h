@@ -50,7 +50,7 @@ struct exit_access {
 	gpa_t gpa;
 };
 
-/* Its bank of machine checks: vmm/dev/machine_check.c. */
+/* Its bank of machine checks: vmm/dev/cpu/machine_check.c. */
 struct vcpu_mce {
 	u64 mcg_status;
 	u64 mcg_ext_ctl;

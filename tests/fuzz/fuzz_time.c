@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: drivers/rtc_time.c arch/x86_64/cpu/tsc_rate.c vmm/dev/pvclock_scale.c */
+/* UNIT: drivers/rtc_time.c arch/x86_64/cpu/tsc_rate.c vmm/dev/cpu/pvclock_scale.c */
 /* FUZZ: -max_len=80 */
 /*
  * Fuzzes the arithmetic of time that takes numbers from outside: the CMOS
@@ -11,7 +11,7 @@
 #include "arch/x86_64/cpu/tsc.h"
 #include <margay/rtc.h>
 #include "tests/fuzz/fuzz.h"
-#include "vmm/dev/pvclock_scale.h"
+#include "vmm/dev/cpu/pvclock_scale.h"
 
 static unsigned from_bcd(u8 v)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/uart16550.c vmm/slots/output_log.c kernel/console/plain.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c -lcmocka */
-/* FUZZ: -max_len=300 vmm/dev/uart16550.c */
+/* UNIT: vmm/dev/board/uart16550.c vmm/slots/output_log.c kernel/console/plain.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c -lcmocka */
+/* FUZZ: -max_len=300 vmm/dev/board/uart16550.c */
 /*
  * Fuzzes the console UART: the input is register accesses, bytes typed, and
  * room on the line. Checked: the receiver holds what a naive queue holds; what

@@ -6,7 +6,7 @@
  * The periodic timer counts periods: not one more than have passed, whatever
  * keeps the guest, and after a stop one for all that it missed. The guest stops
  * itself: with interrupts off, and, where the command line says pause=MS, by a
- * pause of its VM (vmm/dev/debug_clock.c). exact=1: not one less either, on a
+ * pause of its VM (vmm/dev/board/debug_clock.c). exact=1: not one less either, on a
  * machine whose time does not depend on how busy its host is.
  */
 #include "apic.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The guest's clocks beside the node's HPET, which counts the emulator's
 virtual time and is read natively by the LWK: images with DEBUG_CLOCK show it
-to the guest at a port (vmm/dev/debug_clock.c), so that both are read within
+to the guest at a port (vmm/dev/board/debug_clock.c), so that both are read within
 microseconds of each other. What the test allows is 1 ppm, and no step.
 
 What it measures is in docs/time.md. An hour of idle virtual time costs about 25 s of CPU on QEMU and 110 s on Bochs:

@@ -134,7 +134,7 @@ def test_control():
     assert list(unfounded("not possible: by `vmm/node/vcpu.c`: `nothing()`, surely"))
     assert list(unfounded("not possible: nobody would ever think of it"))
     assert list(unfounded("hardly: `vmm/node/vcpu.c` is not like that, one hopes"))
-    assert list(unfounded("covered: `tests/unit/test_rtc.c`; `vmm/dev/rtc.c`: `rtc_write()`")) == ["tests/unit/test_rtc.c"]
-    assert not list(unfounded("covered: `tests/unit/test_guest_rtc.c`; `vmm/dev/rtc.c`: `rtc_write()`"))
+    assert list(unfounded("covered: `tests/unit/test_rtc.c`; `vmm/dev/board/rtc.c`: `rtc_write()`")) == ["tests/unit/test_rtc.c"]
+    assert not list(unfounded("covered: `tests/unit/test_guest_rtc.c`; `vmm/dev/board/rtc.c`: `rtc_write()`"))
     assert not list(unfounded("not possible: one loop (`vmm/node/vcpu.c`: `loop()`)"))
     assert verdicts("| a | b | c |\n| XSA-1 | b | c |\n| (a kind) | b | c |") == ["c", "c"]

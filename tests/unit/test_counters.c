@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/counters.c @tests/unit/lapic.sources @tests/unit/cpuid.sources @tests/unit/fake_vm.sources */
+/* UNIT: vmm/dev/cpu/counters.c @tests/unit/lapic.sources @tests/unit/cpuid.sources @tests/unit/fake_vm.sources */
 /*
  * A guest that owns the performance counters of its CPUs: which registers it reaches itself (SDM
  * vol. 4, table 2-2; APM vol. 2, appendix A), what it may select, and to whom an overflow is told.

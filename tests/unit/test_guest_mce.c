@@ -13,7 +13,7 @@
 
 #include "tests/unit/fake_stage.h"
 #include "tests/unit/fake_vm.h"
-#include "vmm/dev/machine_check.c"
+#include "vmm/dev/cpu/machine_check.c"
 
 static struct vm_parts parts;
 static struct vm_config config;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/legacy.c vmm/dev/acpi_pm.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/board/legacy.c vmm/dev/board/acpi_pm.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /* The ports by which a guest ends: ACPI sleep and reset, keyboard controller, 0xcf9. */
 #include <setjmp.h>
 #include <stdarg.h>

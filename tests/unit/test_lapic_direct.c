@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/lapic.sources vmm/dev/debug_clock.c @tests/unit/fake_vm.sources */
+/* UNIT: @tests/unit/lapic.sources vmm/dev/board/debug_clock.c @tests/unit/fake_vm.sources */
 /*
  * A guest that owns its CPUs' local APICs: which registers it reaches itself,
  * what the monitor makes of the others (SDM vol. 3, 11.12), and to whom an ICR's

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/nmi_button.c vmm/vm/devices.c vmm/dev/debug_clock.c @tests/unit/lapic.sources @tests/unit/fake_vm.sources */
+/* UNIT: vmm/dev/board/nmi_button.c vmm/vm/devices.c vmm/dev/board/debug_clock.c @tests/unit/lapic.sources @tests/unit/fake_vm.sources */
 /*
  * The operator's NMI: it comes to the vCPUs whose guest lets NMIs in at LINT1 (SDM vol. 3, 11.5.1),
  * to no other, and to a local APIC that is the CPU's own as well; and port 0x61 tells of no error

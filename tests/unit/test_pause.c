@@ -18,7 +18,7 @@
 #include "vmm/memory/guest_mem.h"
 #include "vmm/node/pause.h"
 #include "vmm/pci/pci_virtual.h"
-#include "vmm/dev/pvclock_scale.h"
+#include "vmm/dev/cpu/pvclock_scale.h"
 
 #define SECOND 2000000000ull /* TSC ticks of the fake host */
 #define TICK (SECOND / 1000000) /* of the APIC timer, 1 MHz */

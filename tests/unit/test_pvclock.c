@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/pvclock_scale.c vmm/dev/pvclock.c vmm/dev/poll_control.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/cpu/pvclock_scale.c vmm/dev/cpu/pvclock.c vmm/dev/cpu/poll_control.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /* The paravirtual clock: scale arithmetic, and the MSRs as a guest uses them. */
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
-#include "vmm/dev/pvclock_scale.h"
+#include "vmm/dev/cpu/pvclock_scale.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vcpu.h"
 

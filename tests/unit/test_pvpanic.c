@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/pvpanic.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/board/pvpanic.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /* The panic port as QEMU's docs/specs/pvpanic has it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/uart16550.c vmm/slots/output_log.c kernel/console/plain.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/board/uart16550.c vmm/slots/output_log.c kernel/console/plain.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /*
  * The virtual 16550A with a scripted driver: what the data sheet says and what Linux' 8250 driver
  * probes.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/wake_pin.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c vmm/vm/devices.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/board/wake_pin.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c vmm/vm/devices.c tests/unit/fake_vm.c */
 /*
  * The pin that wakes a guest: registers by the Atom E3800's data sheet (329670, volume 3, GPIO
  * NCORE), the test plays Linux' pinctrl-baytrail. The pin is number 0, whose pad is the twentieth.

@@ -69,7 +69,7 @@ struct acpi_guest {
 	bool ecam; /* of buses 0 to ecam_last_bus at ecam_base */
 	u8 ecam_last_bus;
 	u64 ecam_base;
-	/* vmm/dev/uart16550.c, ioapic.c, acpi_pm.c and watchdog.c are there */
+	/* vmm/dev/board/uart16550.c, ioapic.c, acpi_pm.c and watchdog.c are there */
 	bool uart;
 	bool ioapic;
 	bool power;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The guest's clocks beside the reference clock that an image with DEBUG_CLOCK
- * shows at port 0x5f0 (vmm/dev/debug_clock.c), or beside the HPET itself where
+ * shows at port 0x5f0 (vmm/dev/board/debug_clock.c), or beside the HPET itself where
  * Linux shows one: on the bare machine.
  *
  * clocks drift SECONDS TIMES: a line "clocks: <reference> <monotonic> <window>

@@ -11,7 +11,7 @@
 #include <margay/errno.h>
 #include <margay/mc_access.h>
 
-#include "vmm/dev/pvclock_scale.h"
+#include "vmm/dev/cpu/pvclock_scale.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

@@ -5,7 +5,7 @@
  * the guest: bytes that the host does not take wait in the transmitter FIFO
  * and THRE stays off until it does. Input waits in a queue behind the FIFO.
  */
-#include "vmm/dev/uart_rx.h"
+#include "vmm/dev/board/uart_rx.h"
 #include "vmm/vm/intc.h"
 #include "vmm/guest_platform.h"
 #include "vmm/slots/output_log.h"

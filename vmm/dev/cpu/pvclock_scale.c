@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The paravirtual clock's scale arithmetic. */
-#include "vmm/dev/pvclock_scale.h"
+#include "vmm/dev/cpu/pvclock_scale.h"
 
 /*
  * Linux computes its TSC's kHz back as (10^6 * 2^32 / mul) >> shift, whole
