@@ -26,13 +26,13 @@ files-HWCHECK         := vmm/report/check_only.c vmm/report/hwcheck% kernel/hwdu
 files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
-files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
-files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_platform.c kernel/pci/pci_group.c \
+files-PCI             := kernel/pci/pci_core.c kernel/pci/pci_cap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
+files-PCI_INFO        := kernel/pci/pci_info.c kernel/pci/pci_place.c kernel/pci/pci_platform.c kernel/pci/pci_group.c \
 	kernel/pci/pci_acs_quirks.c kernel/pci/pci_reset_quirks.c kernel/pci/pci_usb.c \
 	vmm/pci/pci_fitness.c vmm/pci/pci_report.c
 files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_line.c \
 	kernel/acpi/aml_pci.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
-	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_kept.c \
+	kernel/pci/pci_lines.c kernel/pci/pci_vectors.c kernel/pci/pci_host.c kernel/pci/pci_kept.c \
 	kernel/pci/pci_path.c kernel/pci/pci_reset.c \
 	kernel/pci/pci_route.c kernel/pci/pci_way.c vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c \

@@ -34,7 +34,7 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 # Made fast is what runs at an exit of a guest, an interrupt or a kick; the rest runs once, or at a command, and is made
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
 HOT := $(addprefix vmm/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state) $(A)/cpu/apic \
-	$(addprefix kernel/,cpu/host cpu/kick memory/direct_map pci/msi time/timer time/tsc work/nmi work/work) \
+	$(addprefix kernel/,cpu/host cpu/kick memory/direct_map pci/pci_vectors time/timer time/tsc work/nmi work/work) \
 	lib/string vmm/vm/event vmm/vm/kick vmm/node/vcpu vmm/cpuid/cpuid_get \
 	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io lean_mmio mmio strings) \
 	$(addprefix vmm/exit/,cpuid cr exit hypercall msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a PCI function is and can do, as the kernel reads it out of its
- * configuration space (kernel/pci/pciinfo.h) and the monitor judges it
+ * configuration space (kernel/pci/pci_info.h) and the monitor judges it
  * (vmm/pci/pci_report.h). PCI Local Bus 3.0, chapter 6; PCI Express Base 5.0, 7.5.
  */
 #ifndef MARGAY_PCI_H

@@ -11,8 +11,8 @@
 #include <margay/spinlock.h>
 #include <margay/string.h>
 #include "kernel/acpi/acpi.h"
-#include "kernel/pci/interrupt_remapping.h"
 #include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_remapping.h"
 #include "kernel/percpu.h"
 
 #define ENTRIES_MIN 256u

@@ -11,10 +11,10 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_info.h"
 #include "kernel/pci/pci_platform.h"
 #include "kernel/pci/pci_port.h"
 #include "kernel/pci/pci_route.h"
-#include "kernel/pci/pciinfo.h"
 
 #define CONFIG_NONE 0xffffffffu
 

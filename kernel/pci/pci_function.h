@@ -7,8 +7,8 @@
 #ifndef KERNEL_PCI_FUNCTION_H
 #define KERNEL_PCI_FUNCTION_H
 
+#include "kernel/pci/pci_cap.h"
 #include "kernel/pci/pci_core.h"
-#include "kernel/pci/pcicap.h"
 
 /*
  * At boot, for each function: a USB controller is taken from firmware first; then neither bus

@@ -3,7 +3,7 @@
 #include "kernel/pci/sriov.h"
 
 #include <margay/string.h>
-#include "kernel/pci/pciinfo.h"
+#include "kernel/pci/pci_info.h"
 
 #define PAGES_4K BIT(0) /* of the page sizes that it can have */
 

@@ -9,7 +9,7 @@
 #define KERNEL_SRIOV_H
 
 #include <margay/pci.h>
-#include "kernel/pci/pcicap.h"
+#include "kernel/pci/pci_cap.h"
 
 struct sriov {
 	u16 at;             /* of the capability */

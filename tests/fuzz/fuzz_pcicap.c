@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pcicap.c kernel/pci/pciinfo.c kernel/pci/sriov.c */
+/* UNIT: kernel/pci/pci_cap.c kernel/pci/pci_info.c kernel/pci/sriov.c */
 /* FUZZ: -max_len=256 */
 /*
  * Fuzzes the PCI capability walker. The input is a list of {register, value}
@@ -8,7 +8,7 @@
  * what is read of SR-IOV leaves the registers as they were, and VFs that are not
  * refused are on buses that there are, apart, and not where the PF is.
  */
-#include "kernel/pci/pcicap.h"
+#include "kernel/pci/pci_cap.h"
 #include "kernel/pci/sriov.h"
 #include "tests/fuzz/fuzz.h"
 

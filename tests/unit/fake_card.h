@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/pci/pciinfo.h"
+#include "kernel/pci/pci_info.h"
 #include "tests/unit/config_dword.h"
 #include "tests/unit/fake_functions.h"
 #include "tests/unit/fake_host.h"

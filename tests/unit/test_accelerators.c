@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pcicap.c kernel/pci/pciinfo.c vmm/pci/pci_fitness.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_bars.c vmm/pci/pci_msi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
+/* UNIT: kernel/pci/pci_cap.c kernel/pci/pci_info.c vmm/pci/pci_fitness.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_bars.c vmm/pci/pci_msi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /*
  * Accelerators as public dumps show them: the capability walker, the judgement, BARs of up to 256
  * GiB, what of their configuration space a guest sees and changes. The cards themselves nobody of

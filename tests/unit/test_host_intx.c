@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/intx.c */
+/* UNIT: kernel/pci/pci_lines.c */
 /*
  * Inputs of the host's I/O APICs as devices of VMs take them: one user each, masked from an
  * interrupt until it opens them.
@@ -13,7 +13,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/ioapic.h"
-#include "kernel/pci/interrupt_remapping.h"
+#include "kernel/pci/pci_remapping.h"
 #include "kernel/percpu.h"
 
 #define LINES 64 /* that can be taken at once */

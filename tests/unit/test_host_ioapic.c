@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/intx.c */
+/* UNIT: kernel/pci/pci_lines.c */
 /*
  * The machine's I/O APICs, and lines of devices that lead to guests' own local
  * APICs, before a model of a controller: 82093AA data sheet, 3.2.4; the later
@@ -16,7 +16,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "kernel/pci/interrupt_remapping.h"
+#include "kernel/pci/pci_remapping.h"
 #include "kernel/percpu.h"
 
 #define PINS 24

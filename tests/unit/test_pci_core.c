@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_reset_quirks.c kernel/pci/pcicap.c kernel/pci/pciinfo.c */
+/* UNIT: kernel/pci/pci_reset_quirks.c kernel/pci/pci_cap.c kernel/pci/pci_info.c */
 /* The scan, over ports and ECAMs of which the MCFG tells the truth, too much, or nothing. */
 #include <setjmp.h>
 #include <stdarg.h>

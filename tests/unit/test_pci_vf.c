@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/sriov.c kernel/pci/pci_vf_config.c kernel/pci/pci_vf_place.c kernel/pci/pciinfo.c kernel/pci/pcicap.c */
+/* UNIT: kernel/pci/sriov.c kernel/pci/pci_vf_config.c kernel/pci/pci_vf_place.c kernel/pci/pci_info.c kernel/pci/pci_cap.c */
 /*
  * Virtual functions (VFs) of a ConnectX-5 as its public dumps show it, switched on and off on a
  * model of one: where their registers are put, what the card is told in which order, what their

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pcicap.c */
+/* UNIT: kernel/pci/pci_cap.c */
 /* PCI capability lists: good ones, loops, pointers into nowhere, random configuration spaces. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/pci/pcicap.h"
+#include "kernel/pci/pci_cap.h"
 
 static u32 config[1024];
 static unsigned reads;

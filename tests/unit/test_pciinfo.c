@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pciinfo.c kernel/pci/pcicap.c vmm/pci/pci_report.c vmm/pci/pci_fitness.c */
+/* UNIT: kernel/pci/pci_info.c kernel/pci/pci_cap.c vmm/pci/pci_report.c vmm/pci/pci_fitness.c */
 /*
  * PCI functions that behave as the specification says: BARs sized and put back, capabilities,
  * words, fitness.
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/pci/pciinfo.h"
+#include "kernel/pci/pci_info.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/pci_report.h"
 

@@ -39,7 +39,7 @@ static_assert(sizeof(struct trap_frame) == 22 * 8, "pushes in trap.asm");
 /* Interrupt vectors of the host. */
 #define VECTOR_LEGACY 0x20   /* .. 0x2f: the masked 8259s, for spurious ones */
 #define VECTOR_FIRST 0x30    /* from here on the APIC delivers: an EOI is due */
-#define VECTOR_LAST 0xdf     /* .. from VECTOR_FIRST: of devices (kernel/pci/msi.c) */
+#define VECTOR_LAST 0xdf     /* .. from VECTOR_FIRST: of devices (kernel/pci/pci_vectors.c) */
 #define VECTOR_TIMER 0xf0
 #define VECTOR_CORRECTED 0xf2 /* errors of the machine that it has corrected */
 /* stands for all from VECTOR_FIRST to 0xef in an image without passthrough */

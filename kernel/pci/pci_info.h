@@ -4,11 +4,11 @@
  * (PCI Local Bus 3.0, 6.2.5), interrupts (6.8), resets and what PCI Express
  * adds (PCI Express Base 5.0, 7.5.3, 9.3.3; AF: PCI ECN Advanced Capabilities).
  */
-#ifndef KERNEL_PCIINFO_H
-#define KERNEL_PCIINFO_H
+#ifndef KERNEL_PCI_INFO_H
+#define KERNEL_PCI_INFO_H
 
 #include <margay/pci.h>
-#include "kernel/pci/pcicap.h"
+#include "kernel/pci/pci_cap.h"
 
 /*
  * Reads the BARs of a function with this header type and class, and asks for

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Pure module: see pciinfo.h. */
-#include "kernel/pci/pciinfo.h"
+#include "kernel/pci/pci_info.h"
 
 typedef void (*write_fn)(void *ctx, u16 offset, u32 value);
 

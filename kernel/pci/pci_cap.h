@@ -4,8 +4,8 @@
  * (PCI Local Bus 3.0, 6.7; PCI Express Base 5.0, 7.6.3). Hostile or broken
  * lists that loop, or point outside their space, end the walk.
  */
-#ifndef KERNEL_PCICAP_H
-#define KERNEL_PCICAP_H
+#ifndef KERNEL_PCI_CAP_H
+#define KERNEL_PCI_CAP_H
 
 #include <margay/pci.h>
 

@@ -10,7 +10,7 @@
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/ioapic.h"
-#include "kernel/pci/interrupt_remapping.h"
+#include "kernel/pci/pci_remapping.h"
 #include "kernel/percpu.h"
 
 #define MAX_LINES 64

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Pure module: PCI capability lists. */
-#include "kernel/pci/pcicap.h"
+#include "kernel/pci/pci_cap.h"
 
 /* The offsets that a walk has been at, one bit per dword. */
 struct visited {

@@ -9,7 +9,7 @@
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/acpi/tables.h"
 #include "kernel/memory/pmem.h"
-#include "kernel/pci/interrupt_remapping.h"
+#include "kernel/pci/pci_remapping.h"
 #include "kernel/percpu.h"
 
 #define VECTORS (VECTOR_LAST - VECTOR_FIRST + 1)

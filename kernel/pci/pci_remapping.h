@@ -4,8 +4,8 @@
  * interrupts. The IOMMUs stand above PCI functions, which they look at: kernel/iommu/interrupts.c
  * registers itself here.
  */
-#ifndef KERNEL_INTERRUPT_REMAPPING_H
-#define KERNEL_INTERRUPT_REMAPPING_H
+#ifndef KERNEL_PCI_REMAPPING_H
+#define KERNEL_PCI_REMAPPING_H
 
 #include <margay/host.h>
 
