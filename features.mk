@@ -44,9 +44,8 @@ files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c 
 	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c kernel/iommu/iommu_find.c \
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
 	vmm/memory/vm_domain.c vmm/pci/pci_iommu.c
-files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/pci/pci_vf_place.c kernel/pci/sriov.c \
-	vmm/acpi/acpi_vfs.c vmm/acpi/guest_acpi_vfs.c vmm/config/config_sriov.c \
-	vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c
+files-SRIOV           := kernel/pci/pci_sriov_% vmm/acpi/acpi_sriov.c vmm/acpi/guest_acpi_sriov.c vmm/config/config_sriov.c \
+	vmm/pci/pci_sriov.c vmm/pci/pci_sriov_shadow.c
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := vmm/load/load_check.c vmm/report/vm_shape.c

@@ -112,17 +112,17 @@ struct pci_reset_quirks pci_reset_quirks(const struct pci_id *id);
 /* Resets as they are, where out has those that the device, and the way to it, announce. */
 void pci_correct_resets(struct pci_info *out);
 
-/* pci_core.c: those of pci_get(). Once booted only pci_vf.c adds some, which stay. */
+/* pci_core.c: those of pci_get(). Once booted only pci_sriov_vfs.c adds some, which stay. */
 extern struct pci_function pci_functions[];
 extern unsigned pci_nr_functions;
 
-/* ---- pci_vf.c, only in images with SRIOV ---- */
+/* ---- pci_sriov_vfs.c, only in images with SRIOV ---- */
 /* What the guest of function `index` reads where its configuration space says `value`. */
 u32 pci_vf_read(unsigned index, u16 offset, unsigned size, u32 value);
 
 /*
- * pci_vf_place.c: gives addresses to those of the VFs' BARs to which firmware gave none. NULL, or
- * why it cannot, in words.
+ * pci_sriov_place.c: gives addresses to those of the VFs' BARs to which firmware gave none. NULL,
+ * or why it cannot, in words.
  */
 struct sriov;
 const char *pci_vf_place(const struct pci_function *pf, struct sriov *s, unsigned count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_cap.c kernel/pci/pci_info.c kernel/pci/sriov.c */
+/* UNIT: kernel/pci/pci_cap.c kernel/pci/pci_info.c kernel/pci/pci_sriov_cap.c */
 /* FUZZ: -max_len=256 */
 /*
  * Fuzzes the PCI capability walker. The input is a list of {register, value}
@@ -9,7 +9,7 @@
  * refused are on buses that there are, apart, and not where the PF is.
  */
 #include "kernel/pci/pci_cap.h"
-#include "kernel/pci/sriov.h"
+#include "kernel/pci/pci_sriov_cap.h"
 #include "tests/fuzz/fuzz.h"
 
 #define REGISTERS 1024

@@ -7,7 +7,7 @@
  * A ConnectX-5's configuration space, PF and VF, put together from public dumps: connectx5.h says
  * which bytes are whose.
  */
-#include "kernel/pci/sriov.h"
+#include "kernel/pci/pci_sriov_cap.h"
 #include "tests/unit/connectx5.h"
 #include "tests/unit/fake_card.h"
 

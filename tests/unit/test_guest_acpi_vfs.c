@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi/guest_acpi_vfs.c */
+/* UNIT: vmm/acpi/guest_acpi_sriov.c */
 /*
  * What a guest's tables say of virtual functions (VFs): windows and buses for those of its own,
  * which of its functions may go.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c vmm/pci/pci_wait.c vmm/pci/pci_reset.c */
+/* UNIT: vmm/pci/pci_sriov.c vmm/pci/pci_sriov_shadow.c vmm/pci/pci_wait.c vmm/pci/pci_reset.c */
 /*
  * The SR-IOV capability that the guest of a physical function has, and what the host does at its
  * word.

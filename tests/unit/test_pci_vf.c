@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/sriov.c kernel/pci/pci_vf_config.c kernel/pci/pci_vf_place.c kernel/pci/pci_info.c kernel/pci/pci_cap.c */
+/* UNIT: kernel/pci/pci_sriov_cap.c kernel/pci/pci_sriov_config.c kernel/pci/pci_sriov_place.c kernel/pci/pci_info.c kernel/pci/pci_cap.c */
 /*
  * Virtual functions (VFs) of a ConnectX-5 as its public dumps show it, switched on and off on a
  * model of one: where their registers are put, what the card is told in which order, what their
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "kernel/pci/pci_route.h"
-#include "kernel/pci/pci_vf.c"
+#include "kernel/pci/pci_sriov_vfs.c"
 #include "tests/unit/connectx5.h"
 
 #define AT 0x180u /* the card's capability */

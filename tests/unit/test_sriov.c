@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/sriov.c kernel/pci/pci_info.c kernel/pci/pci_cap.c */
+/* UNIT: kernel/pci/pci_sriov_cap.c kernel/pci/pci_info.c kernel/pci/pci_cap.c */
 /*
  * SR-IOV capabilities: those of QEMU's igb and nvme, as recorded, and of devices that lie; a
  * ConnectX-5's: test_connectx.c.
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/pci/sriov.h"
+#include "kernel/pci/pci_sriov_cap.h"
 
 #define WORDS (PCI_SRIOV_SIZE / 4)
 

@@ -133,11 +133,11 @@ int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
 
 #if IS_ENABLED(CONFIG_SRIOV)
 /*
- * guest_acpi_vfs.c, not pure: of the VM's n-th function; windows behind those that there are.
+ * guest_acpi_sriov.c, not pure: of the VM's n-th function; windows behind those that there are.
  */
 void guest_acpi_vfs(const struct vm_pci *, unsigned n, struct acpi_guest *,
 		    struct acpi_guest_window *, struct acpi_guest_root *);
-/* acpi_vfs.c: the functions that may go, and the event by which the guest looks for them. */
+/* acpi_sriov.c: the functions that may go, and the event by which the guest looks for them. */
 void acpi_put_vfs(struct aml *a, const struct acpi_guest *in);
 #else
 static inline void guest_acpi_vfs(const struct vm_pci *, unsigned, struct acpi_guest *,

@@ -313,8 +313,8 @@ u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size);
 /* PCI_CHANGED_VFS, or 0 */
 unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value);
 /*
- * pci_shadow.c: where the VM has none of its functions: a VF of one of these, which is not its own?
- * *value: what is read.
+ * pci_sriov_shadow.c: where the VM has none of its functions: a VF of one of these, which is not
+ * its own? *value: what is read.
  */
 bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size,
 		      u32 *value);

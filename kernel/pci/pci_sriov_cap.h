@@ -5,8 +5,8 @@
  * are, and how large their BARs. VFs are counted from 0, as Linux does; the
  * specification begins with 1.
  */
-#ifndef KERNEL_SRIOV_H
-#define KERNEL_SRIOV_H
+#ifndef KERNEL_PCI_SRIOV_CAP_H
+#define KERNEL_PCI_SRIOV_CAP_H
 
 #include <margay/pci.h>
 #include "kernel/pci/pci_cap.h"

@@ -5,7 +5,7 @@
  */
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
-#include "kernel/pci/sriov.h"
+#include "kernel/pci/pci_sriov_cap.h"
 
 /* May its VFs' BAR i, `size` bytes of all together, lie there? */
 static bool fits(const struct pci_function *pf, const struct sriov *s, unsigned i, u64 base,

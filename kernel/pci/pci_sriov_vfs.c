@@ -8,7 +8,7 @@
 #include <margay/spinlock.h>
 #include <margay/string.h>
 #include "kernel/pci/pci_function.h"
-#include "kernel/pci/sriov.h"
+#include "kernel/pci/pci_sriov_cap.h"
 
 #define CARDS 16
 #define ON_MS 100     /* until a VF may be asked for anything (9.3.3.3.1) */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: see sriov.h. PCI Express Base 5.0, 9.2.1.2 (BARs), 9.3.3.8 to 9.3.3.14. */
-#include "kernel/pci/sriov.h"
+/* Pure module: see pci_sriov_cap.h. PCI Express Base 5.0, 9.2.1.2 (BARs), 9.3.3.8 to 9.3.3.14. */
+#include "kernel/pci/pci_sriov_cap.h"
 
 #include <margay/string.h>
 #include "kernel/pci/pci_info.h"
