@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The CMOS clock's ports and registers (Motorola MC146818A data sheet), and what they mean.
- * drivers/rtc_time.c, pure
+ * lib/rtc_time.c, pure
  */
 #ifndef MARGAY_RTC_H
 #define MARGAY_RTC_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: drivers/rtc_time.c arch/x86_64/cpu/tsc_rate.c vmm/dev/cpu/pvclock_scale.c */
+/* UNIT: lib/rtc_time.c arch/x86_64/cpu/tsc_rate.c vmm/dev/cpu/pvclock_scale.c */
 /* FUZZ: -max_len=80 */
 /*
  * Fuzzes the arithmetic of time that takes numbers from outside: the CMOS

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/board/rtc.c drivers/rtc_time.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/board/rtc.c lib/rtc_time.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /*
  * The guest's CMOS clock by its two ports, as the MC146818A's data sheet has it; the C library
  * knows the dates.

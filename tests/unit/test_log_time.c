@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: drivers/rtc_time.c kernel/console/log_time.c */
+/* UNIT: lib/rtc_time.c kernel/console/log_time.c */
 /* The time in front of a line, and the wall clock's line against the C library's calendar. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: drivers/rtc_time.c */
+/* UNIT: lib/rtc_time.c */
 /*
  * The CMOS clock by its two ports (MC146818A): registers, updates between and during readings, a
  * clock that is none.

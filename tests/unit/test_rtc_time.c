@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: drivers/rtc_time.c */
+/* UNIT: lib/rtc_time.c */
 /* CMOS clock to seconds; the expected values come from the C library's timegm(). */
 #include <errno.h>
 #include <setjmp.h>
