@@ -52,34 +52,44 @@ static void read_mwait(struct cpu_features *f)
 	}
 }
 
-int features_init(void)
+static void read_leaves(struct cpu_features *f)
 {
-	struct cpu_features *f = &cpu_features;
 	struct cpuid_regs r;
-	u32 ecx1, edx1;
 
 	cpuid(0, 0, &r);
 	f->max_basic = r.eax;
 	f->vendor = cpu_vendor(&r);
 	cpuid(0x80000000, 0, &r);
 	f->max_ext = r.eax;
+}
 
-	cpuid(1, 0, &r);
-	ecx1 = r.ecx;
-	edx1 = r.edx;
-	f->family = cpu_family(r.eax);
-	f->model = cpu_model(r.eax);
-	f->stepping = r.eax & 0xf;
-	f->x2apic = ecx1 & BIT(21);
-	f->tsc_deadline = ecx1 & BIT(24);
-	f->xsave = ecx1 & BIT(26);
-	f->hypervisor = ecx1 & BIT(31);
-	if (f->hypervisor) {
-		cpuid(0x40000000, 0, &r);
-		f->tcg = !memcmp(&r.ebx, "TCGTCGTCGTCG", 12);
-	}
-	if (ecx1 & BIT(3))
+static void read_hypervisor(struct cpu_features *f)
+{
+	struct cpuid_regs r;
+
+	cpuid(0x40000000, 0, &r);
+	f->tcg = !memcmp(&r.ebx, "TCGTCGTCGTCG", 12);
+}
+
+static void read_version(struct cpu_features *f, const struct cpuid_regs *leaf1)
+{
+	f->family = cpu_family(leaf1->eax);
+	f->model = cpu_model(leaf1->eax);
+	f->stepping = leaf1->eax & 0xf;
+	f->x2apic = leaf1->ecx & BIT(21);
+	f->tsc_deadline = leaf1->ecx & BIT(24);
+	f->xsave = leaf1->ecx & BIT(26);
+	f->hypervisor = leaf1->ecx & BIT(31);
+	if (f->hypervisor)
+		read_hypervisor(f);
+	if (leaf1->ecx & BIT(3))
 		read_mwait(f);
+}
+
+/* The other leaves that begin at 0. */
+static void read_basic(struct cpu_features *f)
+{
+	struct cpuid_regs r;
 
 	if (f->max_basic >= 6) {
 		cpuid(6, 0, &r);
@@ -92,6 +102,13 @@ int features_init(void)
 		f->smap = r.ebx & BIT(20);
 		f->umip = r.ecx & BIT(2);
 	}
+}
+
+/* Those that begin at 80000000h. */
+static void read_extended(struct cpu_features *f)
+{
+	struct cpuid_regs r;
+
 	cpuid(0x80000001, 0, &r);
 	f->nx = r.edx & BIT(20);
 	f->page_1g = r.edx & BIT(26);
@@ -106,11 +123,12 @@ int features_init(void)
 		cpuid(0x80000008, 0, &r);
 		f->phys_bits = r.eax & 0xff;
 	}
+}
 
-	/*
-	 * The rest of what is needed every CPU with long mode has: FPU, TSC, MSRs, PAT, FXSR, SSE2.
-	 */
-	if (!(edx1 & BIT(9))) {
+/* The rest of what is needed every CPU with long mode has: FPU, TSC, MSRs, PAT, FXSR, SSE2. */
+static int check_needed(const struct cpu_features *f, const struct cpuid_regs *leaf1)
+{
+	if (!(leaf1->edx & BIT(9))) {
 		upcall_log("this CPU lacks a local APIC, or has it off (CPUID 1 EDX bit 9)");
 		return -ENODEV;
 	}
@@ -119,6 +137,19 @@ int features_init(void)
 		return -ENODEV;
 	}
 	return 0;
+}
+
+int features_init(void)
+{
+	struct cpu_features *f = &cpu_features;
+	struct cpuid_regs leaf1;
+
+	read_leaves(f);
+	cpuid(1, 0, &leaf1);
+	read_version(f, &leaf1);
+	read_basic(f);
+	read_extended(f);
+	return check_needed(f, &leaf1);
 }
 
 void features_setup_cpu(void)
