@@ -129,39 +129,87 @@ static bool good(const char *signature, const char *reason)
 	return !reason;
 }
 
-static void read_tables(void)
+static const struct madt_info *read_madt(void)
 {
-	const struct acpi_sdt *t;
+	const struct acpi_sdt *t = acpi_table("APIC", 0);
 
-	if ((t = acpi_table("APIC", 0)) && good("MADT", madt_read(t, t->length, &madt)))
-		acpi.madt = &madt;
-	if (IS_ENABLED(CONFIG_NUMA) && (t = acpi_table("SRAT", 0)) &&
-	    good("SRAT", srat_read(t, t->length, &srat)))
-		acpi.srat = &srat;
-	if (IS_ENABLED(CONFIG_NUMA) && (t = acpi_table("SLIT", 0)) &&
-	    good("SLIT", slit_read(t, t->length, &slit)))
-		acpi.slit = &slit;
-	if (IS_ENABLED(CONFIG_PCI) && (t = acpi_table("MCFG", 0)) &&
-	    good("MCFG", mcfg_read(t, t->length, &mcfg)))
-		acpi.mcfg = &mcfg;
-	if ((t = acpi_table("FACP", 0)) && good("FADT", fadt_read(t, t->length, &fadt)))
-		acpi.fadt = &fadt;
-	if ((t = acpi_table("HPET", 0)) && good("HPET", hpet_table_read(t, t->length, &hpet)))
-		acpi.hpet = &hpet;
-	if (IS_ENABLED(CONFIG_IOMMU_TABLES) && (t = acpi_table("DMAR", 0)) &&
-	    good("DMAR", dmar_read(t, t->length, &dmar)))
-		acpi.dmar = &dmar;
-	if (IS_ENABLED(CONFIG_IOMMU_TABLES) && (t = acpi_table("IVRS", 0)) &&
-	    good("IVRS", ivrs_read(t, t->length, &ivrs)))
-		acpi.ivrs = &ivrs;
-	if (acpi.fadt && fadt.dsdt)
-		add_table(fadt.dsdt);
-	if (acpi.madt && madt.dropped_cpus)
+	return t && good("MADT", madt_read(t, t->length, &madt)) ? &madt : NULL;
+}
+
+static const struct srat_info *read_srat(void)
+{
+	const struct acpi_sdt *t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SRAT", 0) : NULL;
+
+	return t && good("SRAT", srat_read(t, t->length, &srat)) ? &srat : NULL;
+}
+
+static const struct slit_info *read_slit(void)
+{
+	const struct acpi_sdt *t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SLIT", 0) : NULL;
+
+	return t && good("SLIT", slit_read(t, t->length, &slit)) ? &slit : NULL;
+}
+
+static const struct mcfg_info *read_mcfg(void)
+{
+	const struct acpi_sdt *t = IS_ENABLED(CONFIG_PCI) ? acpi_table("MCFG", 0) : NULL;
+
+	return t && good("MCFG", mcfg_read(t, t->length, &mcfg)) ? &mcfg : NULL;
+}
+
+static const struct fadt_info *read_fadt(void)
+{
+	const struct acpi_sdt *t = acpi_table("FACP", 0);
+
+	return t && good("FADT", fadt_read(t, t->length, &fadt)) ? &fadt : NULL;
+}
+
+static const struct hpet_info *read_hpet(void)
+{
+	const struct acpi_sdt *t = acpi_table("HPET", 0);
+
+	return t && good("HPET", hpet_table_read(t, t->length, &hpet)) ? &hpet : NULL;
+}
+
+static const struct dmar_info *read_dmar(void)
+{
+	const struct acpi_sdt *t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("DMAR", 0) : NULL;
+
+	return t && good("DMAR", dmar_read(t, t->length, &dmar)) ? &dmar : NULL;
+}
+
+static const struct ivrs_info *read_ivrs(void)
+{
+	const struct acpi_sdt *t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("IVRS", 0) : NULL;
+
+	return t && good("IVRS", ivrs_read(t, t->length, &ivrs)) ? &ivrs : NULL;
+}
+
+/* What the MADT names beyond what there is room for. */
+static void tell_dropped(void)
+{
+	if (madt.dropped_cpus)
 		printk_error("acpi: table MADT: %u processors beyond %u are not used",
 			     madt.dropped_cpus, MADT_MAX_CPUS);
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && acpi.madt && madt.dropped_nmis)
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && madt.dropped_nmis)
 		printk_error("acpi: table MADT: %u local NMIs beyond %u are not used",
 			     madt.dropped_nmis, MADT_MAX_NMIS);
+}
+
+static void read_tables(void)
+{
+	acpi.madt = read_madt();
+	acpi.srat = read_srat();
+	acpi.slit = read_slit();
+	acpi.mcfg = read_mcfg();
+	acpi.fadt = read_fadt();
+	acpi.hpet = read_hpet();
+	acpi.dmar = read_dmar();
+	acpi.ivrs = read_ivrs();
+	if (acpi.fadt && fadt.dsdt)
+		add_table(fadt.dsdt);
+	if (acpi.madt)
+		tell_dropped();
 }
 
 int acpi_init(const struct bootinfo *bi)
