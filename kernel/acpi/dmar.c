@@ -50,74 +50,107 @@ static void note_domain(struct dmar_info *d, u64 base, u32 domain)
 			d->unit[i].domain = domain;
 }
 
-static const char *read_unit(const u8 *p, size_t size, void *ctx)
-{
-	union {
-		struct acpi_dmar_sub sub;
-		struct acpi_dmar_drhd drhd;
-		struct acpi_dmar_rmrr rmrr;
-		struct acpi_dmar_atsr atsr;
-		struct acpi_dmar_rhsa rhsa;
-		struct acpi_dmar_satc satc;
-	} u;
-	static const u8 known[] = {
-		/* the sizes of those */
-		[ACPI_DMAR_DRHD] = sizeof(u.drhd), [ACPI_DMAR_RMRR] = sizeof(u.rmrr),
-		[ACPI_DMAR_ATSR] = sizeof(u.atsr), [ACPI_DMAR_RHSA] = sizeof(u.rhsa),
-		[ACPI_DMAR_SATC] = sizeof(u.satc),
-	};
-	struct dmar_info *d = ctx;
-	struct dmar_unit unit = { .domain = ~0u };
-	unsigned scopes = d->nr_scopes;
-	size_t fixed;
-	const char *reason;
+/* What of each structure is before its scopes. */
+union structure {
+	struct acpi_dmar_sub sub;
+	struct acpi_dmar_drhd drhd;
+	struct acpi_dmar_rmrr rmrr;
+	struct acpi_dmar_atsr atsr;
+	struct acpi_dmar_rhsa rhsa;
+	struct acpi_dmar_satc satc;
+};
 
-	memcpy(&u.sub, p, sizeof(u.sub));
-	if (u.sub.type >= ARRAY_SIZE(known) || !known[u.sub.type])
-		return NULL; /* newer kinds name nothing that must be obeyed */
-	unit.type = u.sub.type;
-	fixed = known[unit.type];
-	if (size < fixed)
-		return "a structure is too short";
-	memcpy(&u, p, fixed);
-	switch (unit.type) {
+/* How long that is; 0: a newer kind, which names nothing that must be obeyed. */
+static size_t fixed_size(const union structure *s)
+{
+	static const u8 sizes[] = {
+		[ACPI_DMAR_DRHD] = sizeof(s->drhd), [ACPI_DMAR_RMRR] = sizeof(s->rmrr),
+		[ACPI_DMAR_ATSR] = sizeof(s->atsr), [ACPI_DMAR_RHSA] = sizeof(s->rhsa),
+		[ACPI_DMAR_SATC] = sizeof(s->satc),
+	};
+
+	return s->sub.type < ARRAY_SIZE(sizes) ? sizes[s->sub.type] : 0;
+}
+
+/* ATSR is not: ports below which ATS would work. Nobody's is switched on. */
+static bool is_kept(const union structure *s)
+{
+	switch (s->sub.type) {
 	case ACPI_DMAR_DRHD:
-		if (!u.drhd.base || !IS_ALIGNED(u.drhd.base, PAGE_SIZE))
+	case ACPI_DMAR_RMRR: return true;
+	case ACPI_DMAR_SATC: return s->satc.flags & ACPI_DMAR_ATC_REQUIRED;
+	default: return false;
+	}
+}
+
+static const char *read_kept(const union structure *s, struct dmar_unit *unit)
+{
+	unit->type = s->sub.type;
+	switch (unit->type) {
+	case ACPI_DMAR_DRHD:
+		if (!s->drhd.base || !IS_ALIGNED(s->drhd.base, PAGE_SIZE))
 			return "a remapping unit's base address is impossible";
-		unit.flags = u.drhd.flags;
-		unit.segment = u.drhd.segment;
-		unit.base = u.drhd.base;
+		unit->flags = s->drhd.flags;
+		unit->segment = s->drhd.segment;
+		unit->base = s->drhd.base;
 		break;
 	case ACPI_DMAR_RMRR:
-		if (u.rmrr.limit < u.rmrr.base)
+		if (s->rmrr.limit < s->rmrr.base)
 			return "a reserved region ends before it starts";
-		unit.segment = u.rmrr.segment;
-		unit.base = u.rmrr.base;
-		unit.limit = u.rmrr.limit;
+		unit->segment = s->rmrr.segment;
+		unit->base = s->rmrr.base;
+		unit->limit = s->rmrr.limit;
 		break;
-	case ACPI_DMAR_SATC:
-		if (!(u.satc.flags & ACPI_DMAR_ATC_REQUIRED))
-			return NULL;
-		unit.flags = u.satc.flags;
-		unit.segment = u.satc.segment;
+	default:
+		unit->flags = s->satc.flags;
+		unit->segment = s->satc.segment;
 		break;
-	case ACPI_DMAR_RHSA: note_domain(d, u.rhsa.base, u.rhsa.domain); return NULL;
-	default: return NULL; /* ATSR: ports below which ATS would work. Nobody's is switched on. */
 	}
-	reason = read_scopes(p + fixed, size - fixed, d, &unit);
+	return NULL;
+}
+
+/* With the scopes that follow it. */
+static const char *add_unit(struct dmar_info *d, struct dmar_unit *unit, const u8 *p, size_t size)
+{
+	unsigned before = d->nr_scopes;
+	const char *reason = read_scopes(p, size, d, unit);
+
 	/* Of a unit there is no more than that there is one: what it has is nobody's. */
-	if (unit.type == ACPI_DMAR_DRHD &&
+	if (unit->type == ACPI_DMAR_DRHD &&
 	    (reason == too_many_scopes || (!reason && d->nr_units >= DMAR_MAX_UNITS))) {
-		d->nr_scopes = scopes;
+		d->nr_scopes = before;
 		d->lost++;
 		return NULL;
 	}
-	if (!reason && d->nr_units == DMAR_MAX_STRUCTURES)
-		return "more than 128 structures";
 	if (reason)
 		return reason;
-	d->unit[d->nr_units++] = unit;
+	if (d->nr_units == DMAR_MAX_STRUCTURES)
+		return "more than 128 structures";
+	d->unit[d->nr_units++] = *unit;
 	return NULL;
+}
+
+static const char *read_structure(const u8 *p, size_t size, void *ctx)
+{
+	struct dmar_info *d = ctx;
+	struct dmar_unit unit = { .domain = ~0u };
+	union structure s;
+	const char *reason;
+	size_t fixed;
+
+	memcpy(&s.sub, p, sizeof(s.sub));
+	fixed = fixed_size(&s);
+	if (!fixed)
+		return NULL;
+	if (size < fixed)
+		return "a structure is too short";
+	memcpy(&s, p, fixed);
+	if (s.sub.type == ACPI_DMAR_RHSA)
+		note_domain(d, s.rhsa.base, s.rhsa.domain);
+	if (!is_kept(&s))
+		return NULL;
+	reason = read_kept(&s, &unit);
+	return reason ? reason : add_unit(d, &unit, p + fixed, size - fixed);
 }
 
 const char *dmar_read(const void *table, size_t size, struct dmar_info *out)
@@ -133,5 +166,5 @@ const char *dmar_read(const void *table, size_t size, struct dmar_info *out)
 	out->address_width = (u8)(dmar.host_address_width + 1);
 	out->flags = dmar.flags;
 	return acpi_read_entries(table, sizeof(dmar), dmar.header.length,
-				 sizeof(struct acpi_dmar_sub), read_unit, out);
+				 sizeof(struct acpi_dmar_sub), read_structure, out);
 }
