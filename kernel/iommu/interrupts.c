@@ -131,35 +131,65 @@ static const char *remap(unsigned i)
 						: "finds no memory for a list of its interrupts";
 }
 
+/* Do all units know APIC IDs of 32 bits, which the CPUs have? */
+static bool all_remap_wide(const struct dmar_info *d)
+{
+	bool all = host_is_x2apic() && !(d->flags & ACPI_DMAR_X2APIC_OPT_OUT);
+
+	for (unsigned i = 0; i < DMAR_MAX_UNITS; i++)
+		all = all && (!able(&iommu_units[i]) || iommu_units[i].remaps_wide);
+	return all;
+}
+
+/* False: one does not, and `why`. */
+static bool remap_all(void)
+{
+	for (unsigned i = 0; i < DMAR_MAX_UNITS; i++) {
+		const char *says = able(&iommu_units[i]) ? remap(i) : NULL;
+
+		if (says) {
+			snprintf(why, sizeof(why), "the unit at %#lx %s", iommu_units[i].base,
+				 says);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void remap_none(void)
+{
+	for (unsigned i = 0; i < DMAR_MAX_UNITS; i++)
+		if (iommu_units[i].base && iommu_units[i].remaps)
+			iommu_ops->remap(&iommu_units[i], 0, false);
+}
+
+static void keep_for_ioapics(const struct madt_info *madt)
+{
+	for (unsigned i = 0; i < madt->nr_ioapics; i++)
+		memset(&tables[ioapic[i].unit].use->owner[ioapic[i].first / WORD], PLATFORM,
+		       INPUTS / WORD);
+}
+
 const char *iommu_remap(void)
 {
 	const struct dmar_info *d = iommu_table;
 	const struct madt_info *madt = acpi.madt;
-	const char *says = NULL;
 
 	if (!madt || !(d->flags & ACPI_DMAR_INTR_REMAP))
 		return "the firmware's tables do not want it";
 	if (!find_sources(d, madt))
 		return why;
-	wide = host_is_x2apic() && !(d->flags & ACPI_DMAR_X2APIC_OPT_OUT);
-	for (unsigned i = 0; i < DMAR_MAX_UNITS; i++)
-		wide = wide && (!able(&iommu_units[i]) || iommu_units[i].remaps_wide);
-	for (unsigned i = 0; i < DMAR_MAX_UNITS && !says; i++) {
-		says = able(&iommu_units[i]) ? remap(i) : NULL;
-		if (says)
-			snprintf(why, sizeof(why), "the unit at %#lx %s", iommu_units[i].base,
-				 says);
-	}
+	wide = all_remap_wide(d);
 	/* All or none: messages of a VM's functions are of one kind. */
-	for (unsigned i = 0; i < DMAR_MAX_UNITS && says; i++)
-		if (iommu_units[i].base && iommu_units[i].remaps)
-			iommu_ops->remap(&iommu_units[i], 0, false);
-	for (unsigned i = 0; i < madt->nr_ioapics && !says && !iommu_ops->take; i++)
-		memset(&tables[ioapic[i].unit].use->owner[ioapic[i].first / WORD], PLATFORM,
-		       INPUTS / WORD);
-	on = !says;
-	interrupt_remapping = on ? &ours : NULL;
-	return says ? why : NULL;
+	if (!remap_all()) {
+		remap_none();
+		return why;
+	}
+	if (!iommu_ops->take)
+		keep_for_ioapics(madt);
+	on = true;
+	interrupt_remapping = &ours;
+	return NULL;
 }
 
 /* ---- what is kept for functions --------------------------------------------------------- */
