@@ -358,25 +358,17 @@ static bool enable(struct iommu_unit *u)
 	return !u->broken;
 }
 
-void iommu_init(void)
+static unsigned count_units(const struct dmar_info *d)
 {
-	const struct dmar_info *d = iommu_find_table();
-	const struct cmdline *c = cmdline_of_boot();
-	unsigned count = 0, good = 0;
-	const char *why;
+	unsigned count = 0;
 
-	/* A check only looks. */
-	if (!d || c->check)
-		return;
 	for (unsigned i = 0; i < d->nr_units; i++)
 		count += d->unit[i].type == ACPI_DMAR_DRHD;
-	if (!count || c->iommu_off) {
-		printk("iommu: %s: DMA is not contained",
-		       count ? "off by the command line" : "the firmware's table names no unit");
-		return;
-	}
-	iommu_ops = iommu_find_backend(d);
-	iommu_table = d;
+	return count;
+}
+
+static void start_all(const struct dmar_info *d)
+{
 	for (unsigned i = 0; i < d->nr_units; i++)
 		if (d->unit[i].type == ACPI_DMAR_DRHD)
 			start(&iommu_units[i], &d->unit[i]);
@@ -385,11 +377,41 @@ void iommu_init(void)
 			"iommu: the DMAR has %u units that do not fit in %u, with %u functions and bridges by name: what is "
 			"not named by one of the others is given to no VM",
 			d->lost, DMAR_MAX_UNITS, DMAR_MAX_SCOPES);
+}
+
+/* How many work. */
+static unsigned enable_all(void)
+{
+	unsigned good = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(iommu_units); i++)
+		good += iommu_units[i].base && enable(&iommu_units[i]);
+	return good;
+}
+
+void iommu_init(void)
+{
+	const struct dmar_info *d = iommu_find_table();
+	const struct cmdline *c = cmdline_of_boot();
+	unsigned count, good;
+	const char *why;
+
+	/* A check only looks. */
+	if (!d || c->check)
+		return;
+	count = count_units(d);
+	if (!count || c->iommu_off) {
+		printk("iommu: %s: DMA is not contained",
+		       count ? "off by the command line" : "the firmware's table names no unit");
+		return;
+	}
+	iommu_ops = iommu_find_backend(d);
+	iommu_table = d;
+	start_all(d);
 	for (unsigned i = 0; pci_get(i); i++)
 		pci_isolate(pci_get(i));
 	iommu_keep_reserved(d);
-	for (unsigned i = 0; i < ARRAY_SIZE(iommu_units); i++)
-		good += iommu_units[i].base && enable(&iommu_units[i]);
+	good = enable_all();
 	if (!good || iommu_faults_init(message_address()))
 		return;
 	why = iommu_remap();
