@@ -68,12 +68,20 @@ static u64 bank_read(const struct mce_kind *kind, unsigned bank, unsigned reg)
 static struct log_limit limit[MCE_FATAL + 1] = { [MCE_FATAL] = { .burst = 1024 } },
 					  named = { .burst = HOST_LOST_MAX };
 
-static void tell(struct log_limit *of, unsigned bank, const char *what, u64 status, u64 address,
-		 u64 misc)
+/* What a bank has of an error, and which page of memory that is about. */
+struct error {
+	u64 status;
+	u64 address;
+	u64 misc;
+	bool has_page;
+	u64 page;
+};
+
+static void tell(struct log_limit *of, unsigned bank, const char *what, const struct error *e)
 {
 	host_log_limited(of, "margay",
 			 "machine check: CPU %u, bank %u: %s: status %#lx address %#lx misc %#lx",
-			 this_cpu()->id, bank, what, status, address, misc);
+			 this_cpu()->id, bank, what, e->status, e->address, e->misc);
 }
 
 static u64 count(u64 *counter)
@@ -82,12 +90,12 @@ static u64 count(u64 *counter)
 }
 
 /* Counts it. Is it worth a line, too? */
-static bool is_news(enum mce_verdict verdict, const u64 *page)
+static bool is_news(enum mce_verdict verdict, const struct error *e)
 {
 	if (verdict == MCE_CORRECTED)
 		return count(&corrected) <= LINES;
 	count(&uncorrected);
-	return !page || !memory_lost_told(*page);
+	return !e->has_page || !memory_lost_told(e->page);
 }
 
 /* A look at the banks. */
@@ -109,9 +117,19 @@ static enum mce_verdict judge(const struct mce_kind *kind, u64 status, const str
 	return verdict == MCE_USED_BY_CORE && !look->core_is_vms ? MCE_FATAL : verdict;
 }
 
-/* One error of a bank: in STATUS, or in DESTAT, which has no MISC. */
-static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg,
-				struct look *look)
+/* The rest of an error whose status is known. reg: STATUS, or DESTAT, which has no MISC. */
+static void read_rest(const struct mce_kind *kind, unsigned bank, unsigned reg,
+		      enum mce_verdict verdict, struct error *e)
+{
+	if (e->status & MCI_STATUS_ADDRV)
+		e->address = bank_read(kind, bank, reg + MCE_ADDR - MCE_STATUS);
+	if (reg == MCE_STATUS && e->status & MCI_STATUS_MISCV)
+		e->misc = bank_read(kind, bank, MCE_MISC);
+	e->has_page = verdict >= MCE_LOST && verdict < MCE_FATAL &&
+		      mce_page(kind, e->status, e->address, e->misc, &e->page);
+}
+
+static void report(unsigned bank, enum mce_verdict verdict, const struct error *e)
 {
 	static const char *const what[] = {
 		[MCE_CORRECTED] = "corrected",
@@ -121,31 +139,44 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 			"memory is lost that was in use here, and more that no bank tells of",
 		[MCE_FATAL] = "not to be recovered from",
 	};
-	u64 status = bank_read(kind, bank, reg), address, misc, page;
-	enum mce_verdict verdict = judge(kind, status, look);
-	bool has_page;
 
-	if (verdict == MCE_NONE)
-		return verdict;
-	address =
-		status & MCI_STATUS_ADDRV ? bank_read(kind, bank, reg + MCE_ADDR - MCE_STATUS) : 0;
-	misc = reg == MCE_STATUS && status & MCI_STATUS_MISCV ? bank_read(kind, bank, MCE_MISC) : 0;
-	has_page = verdict >= MCE_LOST && verdict < MCE_FATAL &&
-		   mce_page(kind, status, address, misc, &page);
-	if (is_news(verdict, has_page ? &page : NULL))
-		tell(has_page ? &named : &limit[verdict], bank, what[verdict], status, address,
-		     misc);
-	if (has_page) {
-		memory_lost(page);
-		if (verdict == MCE_USED)
-			look->used = page | (look->mcg_status & MCG_WHERE);
-	}
+	if (is_news(verdict, e))
+		tell(e->has_page ? &named : &limit[verdict], bank, what[verdict], e);
+}
+
+static void give_up_page(enum mce_verdict verdict, u64 page, struct look *look)
+{
+	memory_lost(page);
+	if (verdict == MCE_USED)
+		look->used = page | (look->mcg_status & MCG_WHERE);
+}
+
+/* For the next error. */
+static void empty(const struct mce_kind *kind, unsigned bank, unsigned reg,
+		  enum mce_verdict verdict, u64 status)
+{
 	/* What ends the node is left for who comes after: the firmware, or the next boot's log. */
 	if (verdict != MCE_FATAL)
 		host_wrmsr(mce_bank_msr(kind, bank, reg), 0);
 	/* In both places it is one. */
 	if (kind->smca && reg == MCE_STATUS && status & MCI_STATUS_DEFERRED && verdict == MCE_LOST)
 		host_wrmsr(mce_bank_msr(kind, bank, SMCA_DESTAT), 0);
+}
+
+/* One error of a bank: in STATUS, or in DESTAT. */
+static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg,
+				struct look *look)
+{
+	struct error e = { .status = bank_read(kind, bank, reg) };
+	enum mce_verdict verdict = judge(kind, e.status, look);
+
+	if (verdict == MCE_NONE)
+		return verdict;
+	read_rest(kind, bank, reg, verdict, &e);
+	report(bank, verdict, &e);
+	if (e.has_page)
+		give_up_page(verdict, e.page, look);
+	empty(kind, bank, reg, verdict, e.status);
 	return verdict;
 }
 
@@ -207,11 +238,13 @@ void mce_init_cpu(void)
 		return;
 	kind = mce_kind_of(cap);
 	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
-		u64 status = bank_read(&kind, bank, MCE_STATUS);
+		struct error old = { .status = bank_read(&kind, bank, MCE_STATUS) };
 
-		if (status & MCI_STATUS_VAL)
-			tell(&lines, bank, "from before this boot", status,
-			     bank_read(&kind, bank, MCE_ADDR), bank_read(&kind, bank, MCE_MISC));
+		if (old.status & MCI_STATUS_VAL) {
+			old.address = bank_read(&kind, bank, MCE_ADDR);
+			old.misc = bank_read(&kind, bank, MCE_MISC);
+			tell(&lines, bank, "from before this boot", &old);
+		}
 		host_wrmsr(mce_bank_msr(&kind, bank, MCE_STATUS), 0);
 		if (kind.smca)
 			host_wrmsr(mce_bank_msr(&kind, bank, SMCA_DESTAT), 0);
@@ -269,41 +302,72 @@ static bool may_end(enum mc_place place, const struct look *look)
 					look->mcg_status & MCG_STATUS_EIPV);
 }
 
+/*
+ * Is it this CPU's, and no bank tells? Firmware has looked first (ACPI 6.4, table 18-14:
+ * notification by MCE).
+ */
+static bool firmware_came_first(enum mc_place place, enum mce_verdict worst,
+				const struct look *look)
+{
+	return place == MC_IN_GUEST && worst == MCE_NONE &&
+	       (look->mcg_status & MCG_WHERE) != MCG_STATUS_RIPV;
+}
+
+/* What has happened, by the banks, the firmware, and what is known of the core. */
+static enum mce_verdict find_worst(enum mc_place place, struct look *look)
+{
+	enum mce_verdict worst = look_at_all(look);
+
+	if (IS_ENABLED(CONFIG_HEST) && firmware_came_first(place, worst, look)) {
+		worst = ghes_judge(&look->used);
+		look->used |= look->mcg_status & MCG_WHERE;
+	}
+	if (was_emptied(worst, look) && look->core_is_vms) {
+		worst = MCE_USED_BY_CORE;
+		look->used = HOST_LOST_UNKNOWN;
+	}
+	return worst;
+}
+
+static bool can_go_on(enum mc_place place, enum mce_verdict worst, const struct look *look)
+{
+	if (worst == MCE_FATAL || was_emptied(worst, look))
+		return false;
+	return worst != MCE_USED || may_end(place, look);
+}
+
+/* Whoever has used what is lost learns of it. */
+static enum mc_outcome hand_on(struct cpu *cpu, enum mc_place place, enum mce_verdict worst,
+			       u64 used)
+{
+	if (worst == MCE_USED && place == MC_IN_ACCESS) {
+		cpu_own(cpu, failed_page) = used & ~(PAGE_SIZE - 1);
+		return MC_ACCESS_FAILS;
+	}
+	if (worst >= MCE_USED)
+		cpu->work->fault(cpu->work, HOST_MACHINE_CHECK, used);
+	return MC_GOES_ON;
+}
+
 enum mc_outcome mce_taken(enum mc_place place)
 {
 	struct cpu *cpu = this_cpu();
 	struct look look = { .taken = true };
+	enum mc_outcome outcome;
 	enum mce_verdict worst;
 
 	host_rdmsr(MSR_MCG_STATUS, &look.mcg_status);
 	look.core_is_vms = place == MC_IN_GUEST && cpu->work->core_is_vms(cpu->work);
-	worst = look_at_all(&look);
-	/*
-	 * It is this CPU's, and no bank tells: firmware has looked first (ACPI 6.4, table 18-14:
-	 * notification by MCE).
-	 */
-	if (IS_ENABLED(CONFIG_HEST) && place == MC_IN_GUEST && worst == MCE_NONE &&
-	    (look.mcg_status & MCG_WHERE) != MCG_STATUS_RIPV) {
-		worst = ghes_judge(&look.used);
-		look.used |= look.mcg_status & MCG_WHERE;
-	}
-	if (was_emptied(worst, &look) && look.core_is_vms) {
-		worst = MCE_USED_BY_CORE;
-		look.used = HOST_LOST_UNKNOWN;
-	}
-	if (worst == MCE_FATAL || (worst == MCE_USED && !may_end(place, &look)) ||
-	    was_emptied(worst, &look)) {
+	worst = find_worst(place, &look);
+	if (!can_go_on(place, worst, &look)) {
 		printk_error("machine check: CPU %u cannot go on: MCG_STATUS %#lx", cpu->id,
 			     look.mcg_status);
 		return MC_STOPS;
 	}
-	if (worst == MCE_USED && place == MC_IN_ACCESS)
-		cpu_own(cpu, failed_page) = look.used & ~(PAGE_SIZE - 1);
-	else if (worst >= MCE_USED)
-		cpu->work->fault(cpu->work, HOST_MACHINE_CHECK, look.used);
+	outcome = hand_on(cpu, place, worst, look.used);
 	/* From here on another one does not shut the CPU down. */
 	host_wrmsr(MSR_MCG_STATUS, 0);
-	return worst == MCE_USED && place == MC_IN_ACCESS ? MC_ACCESS_FAILS : MC_GOES_ON;
+	return outcome;
 }
 
 u64 host_failed_page(void)
