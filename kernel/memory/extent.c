@@ -38,28 +38,46 @@ static void cut(struct extent_list *list, unsigned i, u64 start, u64 end)
 	}
 }
 
-int extent_add(struct extent_list *list, u64 start, u64 end, unsigned node)
+/* Where a range that begins at `start` stands. */
+static unsigned place_of(const struct extent_list *list, u64 start)
 {
 	unsigned i = 0;
-	bool left, right;
 
-	if (start >= end || !IS_ALIGNED(start | end, PAGE_SIZE))
-		return -EINVAL;
 	while (i < list->count && list->range[i].start < start)
 		i++;
-	if ((i > 0 && list->range[i - 1].end > start) ||
-	    (i < list->count && list->range[i].start < end))
-		return -EINVAL;
+	return i;
+}
 
-	left = i > 0 && list->range[i - 1].end == start && list->range[i - 1].node == node;
-	right = i < list->count && list->range[i].start == end && list->range[i].node == node;
+/* Are they one, in this order? */
+static bool joins(const struct extent *left, const struct extent *right)
+{
+	return left && right && left->end == right->start && left->node == right->node;
+}
+
+static bool overlaps(const struct extent *left, const struct extent *right)
+{
+	return left && right && left->end > right->start;
+}
+
+int extent_add(struct extent_list *list, u64 start, u64 end, unsigned node)
+{
+	const struct extent new = { start, end, node };
+	unsigned i = place_of(list, start);
+	struct extent *before = i > 0 ? &list->range[i - 1] : NULL;
+	struct extent *after = i < list->count ? &list->range[i] : NULL;
+	bool left = joins(before, &new);
+	bool right = joins(&new, after);
+
+	if (start >= end || !IS_ALIGNED(start | end, PAGE_SIZE) || overlaps(before, &new) ||
+	    overlaps(&new, after))
+		return -EINVAL;
 	if (left && right) {
-		list->range[i - 1].end = list->range[i].end;
+		before->end = after->end;
 		delete_at(list, i);
 	} else if (left) {
-		list->range[i - 1].end = end;
+		before->end = end;
 	} else if (right) {
-		list->range[i].start = start;
+		after->start = start;
 	} else {
 		if (list->count == EXTENT_MAX)
 			return -ENOSPC;
