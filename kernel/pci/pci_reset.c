@@ -192,39 +192,79 @@ static int start_flr(struct host_pci_reset *r, const struct pci_function *f, u16
 		       : go_back(r, f, AWAY);
 }
 
-/* Begins the reset that it has. */
-static int start_reset(struct host_pci_reset *r, const struct pci_function *f)
+/* Its PCI Express capability, if it has a reset by that; 0: none. */
+static u16 find_flr(const struct pci_function *f, const struct pci_reset_quirks *quirks)
 {
-	const struct pci_reset_quirks quirks = pci_reset_quirks(&f->id);
-	u16 exp = quirks.flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_EXP),
-	    af = quirks.flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_AF);
-	u16 pm = quirks.d3_keeps ? 0 : pci_find_cap(f, PCI_CAP_PM);
-	bool flr = exp && (quirks.flr_unsaid ||
+	u16 exp = quirks->flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_EXP);
+	bool flr = exp && (quirks->flr_unsaid ||
 			   pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR);
-	bool af_flr = af && pci_read(f->address, (u16)(af + PCI_AF_CAPABILITIES), 1) & PCI_AF_FLR;
-	bool d3 =
-		pm && !(pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET);
 
-	if (!answers(f))
-		return go_back(r, f, AWAY);
-	if (flr)
-		return start_flr(r, f, exp, &quirks);
-	if (af_flr) {
-		pci_write(f->address, (u16)(af + PCI_AF_CONTROL), 1, PCI_AF_START_FLR);
-		return go(r, READY, quirks.flr_ms);
-	}
-	if (d3)
-		return pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE)
-			       ? go(r, D3, D3_MS)
-			       : go_back(r, f, AWAY);
-	if (!quirks.bus_hangs && pci_own_port(f))
-		return start_bus_reset(r, f, pci_own_port(f));
+	return flr ? exp : 0;
+}
+
+/* The same of Advanced Features. */
+static u16 find_af_flr(const struct pci_function *f, const struct pci_reset_quirks *quirks)
+{
+	u16 af = quirks->flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_AF);
+	bool flr = af && pci_read(f->address, (u16)(af + PCI_AF_CAPABILITIES), 1) & PCI_AF_FLR;
+
+	return flr ? af : 0;
+}
+
+/* And of power management: D3hot and back. */
+static u16 find_d3(const struct pci_function *f, const struct pci_reset_quirks *quirks)
+{
+	u16 pm = quirks->d3_keeps ? 0 : pci_find_cap(f, PCI_CAP_PM);
+	bool keeps =
+		pm && pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET;
+
+	return keeps ? 0 : pm;
+}
+
+static int start_af_flr(struct host_pci_reset *r, const struct pci_function *f, u16 af,
+			const struct pci_reset_quirks *quirks)
+{
+	pci_write(f->address, (u16)(af + PCI_AF_CONTROL), 1, PCI_AF_START_FLR);
+	return go(r, READY, quirks->flr_ms);
+}
+
+static int enter_d3(struct host_pci_reset *r, const struct pci_function *f, u16 pm)
+{
+	return pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE)
+		       ? go(r, D3, D3_MS)
+		       : go_back(r, f, AWAY);
+}
+
+/* It has no reset: with its registers as they were it is done. */
+static int do_without(struct host_pci_reset *r, const struct pci_function *f)
+{
 	pci_restore(f);
 	put_header(r, f);
 	if (!answers(f))
 		return go_back(r, f, AWAY);
 	/* A reset would end what does not end by itself. */
 	return r->obeys ? -ENODEV : -EIO;
+}
+
+/* Begins the reset that it has. */
+static int start_reset(struct host_pci_reset *r, const struct pci_function *f)
+{
+	const struct pci_reset_quirks quirks = pci_reset_quirks(&f->id);
+	u16 exp = find_flr(f, &quirks);
+	u16 af = find_af_flr(f, &quirks);
+	u16 pm = find_d3(f, &quirks);
+
+	if (!answers(f))
+		return go_back(r, f, AWAY);
+	if (exp)
+		return start_flr(r, f, exp, &quirks);
+	if (af)
+		return start_af_flr(r, f, af, &quirks);
+	if (pm)
+		return enter_d3(r, f, pm);
+	if (!quirks.bus_hangs && pci_own_port(f))
+		return start_bus_reset(r, f, pci_own_port(f));
+	return do_without(r, f);
 }
 
 static int wait_pending(struct host_pci_reset *r, const struct pci_function *f)
