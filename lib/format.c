@@ -85,6 +85,107 @@ static int parse_number(const char **fmt)
 	return n;
 }
 
+/* `*` stands for an argument. */
+static int parse_size(const char **fmt, va_list *args)
+{
+	if (**fmt != '*')
+		return parse_number(fmt);
+	(*fmt)++;
+	return va_arg(*args, int);
+}
+
+static void parse_flags(const char **fmt, struct spec *spec)
+{
+	for (;; (*fmt)++) {
+		if (**fmt == '-')
+			spec->left = true;
+		else if (**fmt == '0')
+			spec->zero = true;
+		else if (**fmt == '#')
+			spec->alt = true;
+		else
+			return;
+	}
+}
+
+static void parse_width(const char **fmt, struct spec *spec, va_list *args)
+{
+	spec->width = parse_size(fmt, args);
+	if (spec->width < 0) {
+		spec->left = true;
+		spec->width = spec->width == INT32_MIN ? 0 : -spec->width;
+	}
+}
+
+static void parse_precision(const char **fmt, struct spec *spec, va_list *args)
+{
+	spec->precision = -1;
+	if (**fmt != '.')
+		return;
+	(*fmt)++;
+	spec->precision = parse_size(fmt, args);
+	if (spec->precision < 0)
+		spec->precision = -1;
+}
+
+static void parse_length(const char **fmt, struct spec *spec)
+{
+	for (; **fmt == 'l' || **fmt == 'z'; (*fmt)++)
+		spec->is_long = true;
+}
+
+/* All between '%' and the conversion's letter. */
+static struct spec parse_spec(const char **fmt, va_list *args)
+{
+	struct spec spec = { 0 };
+
+	parse_flags(fmt, &spec);
+	parse_width(fmt, &spec, args);
+	parse_precision(fmt, &spec, args);
+	parse_length(fmt, &spec);
+	return spec;
+}
+
+static void put_signed(struct output *out, const struct spec *spec, s64 value)
+{
+	put_number(out, spec, value < 0 ? 0 - (u64)value : (u64)value, 10, value < 0 ? "-" : "");
+}
+
+static void put_text(struct output *out, const struct spec *spec, const char *s)
+{
+	size_t max = spec->precision < 0 ? SIZE_MAX : (size_t)spec->precision;
+
+	if (!s)
+		s = "(null)";
+	put_string(out, spec, s, LIBC_NAME(strnlen)(s, max));
+}
+
+/* The argument that the letter stands for; false: the letter is not ours. */
+static bool convert(struct output *out, const struct spec *spec, char letter, va_list *args)
+{
+	u64 u;
+	char c;
+
+	switch (letter) {
+	case 'd':
+		put_signed(out, spec, spec->is_long ? va_arg(*args, s64) : va_arg(*args, int));
+		return true;
+	case 'u':
+	case 'x':
+		u = spec->is_long ? va_arg(*args, u64) : va_arg(*args, unsigned);
+		put_number(out, spec, u, letter == 'u' ? 10 : 16,
+			   spec->alt && u && letter == 'x' ? "0x" : "");
+		return true;
+	case 'c':
+		c = (char)va_arg(*args, int);
+		put_string(out, spec, &c, 1);
+		return true;
+	case 's': put_text(out, spec, va_arg(*args, const char *)); return true;
+	case '%': put(out, '%'); return true;
+	default: return false;
+	}
+}
+
 int LIBC_NAME(vsnprintf)(char *buf, size_t size, const char *fmt, va_list args)
 {
 	struct output out = { buf, size, 0 };
@@ -92,82 +193,18 @@ int LIBC_NAME(vsnprintf)(char *buf, size_t size, const char *fmt, va_list args)
 
 	va_copy(ap, args);
 	while (*fmt) {
-		struct spec spec = { .precision = -1 };
-		u64 u;
-		s64 s;
-		char c;
-		const char *str;
+		struct spec spec;
 
 		if (*fmt != '%') {
 			put(&out, *fmt++);
 			continue;
 		}
-		for (fmt++;; fmt++) {
-			if (*fmt == '-')
-				spec.left = true;
-			else if (*fmt == '0')
-				spec.zero = true;
-			else if (*fmt == '#')
-				spec.alt = true;
-			else
-				break;
-		}
-		if (*fmt == '*') {
-			fmt++;
-			spec.width = va_arg(ap, int);
-			if (spec.width < 0) {
-				spec.left = true;
-				spec.width = spec.width == INT32_MIN ? 0 : -spec.width;
-			}
-		} else {
-			spec.width = parse_number(&fmt);
-		}
-		if (*fmt == '.') {
-			fmt++;
-			if (*fmt == '*') {
-				fmt++;
-				spec.precision = va_arg(ap, int);
-				spec.precision = MAX(spec.precision, -1);
-			} else {
-				spec.precision = parse_number(&fmt);
-			}
-		}
-		while (*fmt == 'l' || *fmt == 'z') {
-			spec.is_long = true;
-			fmt++;
-		}
-
-		switch (*fmt) {
-		case 'd':
-			s = spec.is_long ? va_arg(ap, s64) : va_arg(ap, int);
-			put_number(&out, &spec, s < 0 ? 0 - (u64)s : (u64)s, 10, s < 0 ? "-" : "");
-			break;
-		case 'u':
-		case 'x':
-			u = spec.is_long ? va_arg(ap, u64) : va_arg(ap, unsigned);
-			put_number(&out, &spec, u, *fmt == 'u' ? 10 : 16,
-				   spec.alt && u && *fmt == 'x' ? "0x" : "");
-			break;
-		case 'c':
-			c = (char)va_arg(ap, int);
-			put_string(&out, &spec, &c, 1);
-			break;
-		case 's':
-			str = va_arg(ap, const char *);
-			if (!str)
-				str = "(null)";
-			put_string(&out, &spec, str,
-				   LIBC_NAME(strnlen)(str, spec.precision < 0
-								   ? SIZE_MAX
-								   : (size_t)spec.precision));
-			break;
-		case '%': put(&out, '%'); break;
-		default:
-			/* not ours: show it, so that the mistake is seen */
-			put(&out, '%');
-			continue;
-		}
 		fmt++;
+		spec = parse_spec(&fmt, &ap);
+		if (convert(&out, &spec, *fmt, &ap))
+			fmt++;
+		else
+			put(&out, '%'); /* shown, so that the mistake is seen */
 	}
 	va_end(ap);
 	if (size)
