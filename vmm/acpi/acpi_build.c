@@ -26,6 +26,7 @@ struct builder {
 	size_t used;
 	u64 table[MAX_TABLES];
 	unsigned nr_tables;
+	int error; /* the first; nothing is built after it */
 };
 
 /* n zeroed bytes, 16-byte aligned, or NULL. */
@@ -33,8 +34,12 @@ static void *take_bytes(struct builder *b, size_t n)
 {
 	size_t start = ALIGN_UP(b->used, 16);
 
-	if (start > b->size || n > b->size - start)
+	if (b->error)
 		return NULL;
+	if (start > b->size || n > b->size - start) {
+		b->error = -ENOSPC;
+		return NULL;
+	}
 	b->used = start + n;
 	return memset(b->buf + start, 0, n);
 }
@@ -73,13 +78,14 @@ static void *new_table(struct builder *b, const char *signature, u8 revision, si
 }
 
 /* The table is complete: its checksum, and its place in the list. */
-static int finish(struct builder *b, struct acpi_sdt *h)
+static void finish(struct builder *b, struct acpi_sdt *h)
 {
-	if (b->nr_tables == ARRAY_SIZE(b->table))
-		return -ENOSPC;
+	if (b->nr_tables == ARRAY_SIZE(b->table)) {
+		b->error = -ENOSPC;
+		return;
+	}
 	h->checksum = checksum(h, h->length);
 	b->table[b->nr_tables++] = gpa_of(b, h);
-	return 0;
 }
 
 /* What is the same for all guests stands here as iasl encodes it (ACPI 6.4, 20.2 and 6.4). */
@@ -122,19 +128,21 @@ static void put_dsdt(struct aml *a, const struct acpi_guest *in)
 }
 
 /* A table whose content behind the header `put` writes. */
-static int encode(struct builder *b, const char *signature, u8 revision,
-		  void (*put)(struct aml *a, const struct acpi_guest *in))
+static void encode(struct builder *b, const char *signature, u8 revision,
+		   void (*put)(struct aml *a, const struct acpi_guest *in))
 {
 	struct acpi_sdt *h = new_table(b, signature, revision, sizeof(*h));
 	struct aml a;
 
 	if (!h)
-		return -ENOSPC;
+		return;
 	aml_init(&a, h + 1, b->size - b->used);
 	put(&a, b->in);
 	b->used += a.len;
 	h->length += (u32)a.len;
-	return aml_error(&a) ? aml_error(&a) : finish(b, h);
+	b->error = aml_error(&a);
+	if (!b->error)
+		finish(b, h);
 }
 
 /* What a table has between its header and its entries. */
@@ -153,12 +161,12 @@ static struct acpi_gas io_byte(u16 port)
 	};
 }
 
-static int build_fadt(struct builder *b)
+static void build_fadt(struct builder *b)
 {
 	struct acpi_fadt *f = new_table(b, "FACP", 6, sizeof(*f));
 
 	if (!f)
-		return -ENOSPC;
+		return;
 	f->minor_version = 4;
 	f->preferred_pm_profile = PROFILE_ENTERPRISE_SERVER;
 	f->iapc_boot_arch =
@@ -175,7 +183,7 @@ static int build_fadt(struct builder *b)
 	}
 	f->x_dsdt = b->table[DSDT];
 	memcpy(&f->hypervisor_vendor_id, "Margay\0", 8);
-	return finish(b, &f->header);
+	finish(b, &f->header);
 }
 
 /* One kind of entry for all CPUs: type 9 and x2APIC affinity as soon as one ID asks for it. */
@@ -275,14 +283,14 @@ static void put_mcfg(struct aml *a, const struct acpi_guest *in)
 	aml_bytes(a, &ecam, sizeof(ecam));
 }
 
-static int build_roots(struct builder *b, u64 *rsdp)
+static void build_roots(struct builder *b, u64 *rsdp)
 {
 	unsigned listed = b->nr_tables - (DSDT + 1);
 	struct acpi_xsdt *x = new_table(b, "XSDT", 1, sizeof(*x) + listed * sizeof(u64));
 	struct acpi_rsdp *r = take_bytes(b, sizeof(*r));
 
 	if (!x || !r)
-		return -ENOSPC;
+		return;
 	memcpy(x->entry, &b->table[DSDT + 1], listed * sizeof(u64));
 	x->header.checksum = checksum(x, x->header.length);
 	memcpy(r->signature, "RSD PTR ", 8);
@@ -293,7 +301,6 @@ static int build_roots(struct builder *b, u64 *rsdp)
 	r->checksum = checksum(r, ACPI_RSDP_V1_SIZE);
 	r->extended_checksum = checksum(r, sizeof(*r));
 	*rsdp = gpa_of(b, r);
-	return 0;
 }
 
 static bool input_valid(const struct acpi_guest *in)
@@ -309,27 +316,34 @@ static bool input_valid(const struct acpi_guest *in)
 	return true;
 }
 
+/* Those that the guest needs for what it has. */
+static void build_tables(struct builder *b)
+{
+	const struct acpi_guest *in = b->in;
+
+	encode(b, "DSDT", 2, put_dsdt);
+	build_fadt(b);
+	encode(b, "APIC", 5, put_madt);
+	if (IS_ENABLED(CONFIG_NUMA)) {
+		encode(b, "SRAT", 3, put_srat);
+		encode(b, "SLIT", 1, put_slit);
+	}
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && in->ecam)
+		encode(b, "MCFG", 1, put_mcfg);
+	if (IS_ENABLED(CONFIG_VM_WATCHDOG) && in->watchdog)
+		encode(b, "WDAT", 1, acpi_put_wdat);
+}
+
 int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp,
 	       size_t *used)
 {
 	struct builder b = { .in = in, .buf = buf, .gpa = gpa_base, .size = size };
-	int err;
 
 	if (!input_valid(in) || !IS_ALIGNED(gpa_base, 16))
 		return -EINVAL;
-	err = encode(&b, "DSDT", 2, put_dsdt);
-	err = err ? err : build_fadt(&b);
-	err = err ? err : encode(&b, "APIC", 5, put_madt);
-	if (IS_ENABLED(CONFIG_NUMA)) {
-		err = err ? err : encode(&b, "SRAT", 3, put_srat);
-		err = err ? err : encode(&b, "SLIT", 1, put_slit);
-	}
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && in->ecam)
-		err = err ? err : encode(&b, "MCFG", 1, put_mcfg);
-	if (IS_ENABLED(CONFIG_VM_WATCHDOG) && in->watchdog)
-		err = err ? err : encode(&b, "WDAT", 1, acpi_put_wdat);
-	err = err ? err : build_roots(&b, rsdp);
-	if (!err && used)
+	build_tables(&b);
+	build_roots(&b, rsdp);
+	if (!b.error && used)
 		*used = b.used;
-	return err;
+	return b.error;
 }
