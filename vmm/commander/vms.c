@@ -15,8 +15,6 @@
 #include "vmm/slots/slot_own.h"
 #include "vmm/vm.h"
 
-#define CONSOLE_LOG 64u /* KiB, the parser's default: the memory stays with the slot */
-
 /* Too big for a stack. */
 static struct vm_config staged;
 static bool staging; /* what it names counts as named */
@@ -92,33 +90,7 @@ static void tell(const char *text)
 	commander_say("%s", text);
 }
 
-static bool has_function(const struct vm_config_control *control, const struct vm_config_pci *pci)
-{
-	for (unsigned i = 0; i < control->nr_pci; i++)
-		if ((pci->by == VM_PCI_ADDRESS || pci->by == VM_PCI_VF) &&
-		    pci_same_address(&pci->address, &control->pci[i]))
-			return true;
-	return false;
-}
-
-static bool ends_node(const struct vm_config *c)
-{
-	for (unsigned i = 0; i < VM_ENDINGS; i++)
-		if (c->then[i] == THEN_POWEROFF_NODE || c->then[i] == THEN_REBOOT_NODE)
-			return true;
-	return false;
-}
-
-static bool has_segment(const struct vm_config_control *control, const struct vm_config_net *net)
-{
-	for (unsigned i = 0; i < control->nr_nets; i++)
-		if (!strcmp(net->segment, control->net[i]))
-			return !net->mirror && !net->bridge;
-	return false;
-}
-
-/* Room within the right, for which images go that nobody names. */
-static u64 make_room(const struct vm_config_control *control, u64 wanted)
+u64 vms_make_room(const struct vm_config_control *control, u64 wanted)
 {
 	u64 used;
 
@@ -129,76 +101,6 @@ static u64 make_room(const struct vm_config_control *control, u64 wanted)
 	return control->memory - MIN(used, control->memory);
 }
 
-/* What only the medium of the boot may say, or a right. */
-static int check_rights(const struct vm_config_control *control, const struct vm_config *c,
-			struct config_error *err)
-{
-	bool all = !c->memory && !c->nr_memory_nodes;
-
-	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
-		all = all || !c->memory_node[i].size;
-	if (!c->line_name)
-		return vm_config_error(err, c->file, 0,
-				       "required key 'name' is missing: it is commanded by that");
-	if (all)
-		return vm_config_error(
-			err, c->file, c->line_memory,
-			"memory = all: expected a size: control_may has %lu bytes left",
-			make_room(control, 0));
-	for (unsigned i = 0; c->pinned && i < c->cpus; i++)
-		if (!(control->cpus[c->cpu[i] / 8] & BIT(c->cpu[i] % 8)))
-			return vm_config_error(err, c->file, c->line_cpus,
-					       "cpus: control_may does not have CPU %u", c->cpu[i]);
-	for (unsigned i = 0; i < c->nr_pci; i++)
-		if (!has_function(control, &c->pci[i]))
-			return vm_config_error(err, c->file, c->line_pci,
-					       "pci: control_may has not all of these, by address");
-	for (unsigned i = 0; i < c->nr_nets; i++)
-		if (!has_segment(control, &c->net[i]))
-			return vm_config_error(err, c->file, c->net[i].line,
-					       "net = %s%s%s: control_may does not have it",
-					       c->net[i].segment, c->net[i].bridge ? " bridge" : "",
-					       c->net[i].mirror ? " mirror" : "");
-	if (c->line_facts || c->line_rdt || c->dmi_node || c->counters)
-		return vm_config_error(
-			err, c->file,
-			c->line_facts ? c->line_facts
-			: c->line_rdt ? c->line_rdt
-				      : c->line_counters,
-			"pci_irq, pci_node, cache, bandwidth, counters, dmi = node: only a VM of the boot has it");
-	/* As pci_sriov_take() has it of VFs. */
-	if (c->nr_pci && !host_iommu_on() && !(control->may & MAY_IDENTITY))
-		return vm_config_error(
-			err, c->file, c->line_pci,
-			"pci: without an IOMMU who has a function reaches all of the "
-			"node: control_may does not have dma:identity");
-	if (c->trusted && !(control->may & MAY_TRUSTED))
-		return vm_config_error(err, c->file, c->line_trusted,
-				       "trusted: control_may does not have it");
-	if (c->ipi_direct && !(control->may & MAY_IPI))
-		return vm_config_error(err, c->file, c->line_ipi,
-				       "ipi = direct: control_may does not have ipi:direct");
-	if (c->dma == VM_DMA_IDENTITY && !(control->may & MAY_IDENTITY))
-		return vm_config_error(err, c->file, c->line_dma,
-				       "dma = identity: control_may does not have dma:identity");
-	if (c->control.commands)
-		return vm_config_error(err, c->file, c->line_control,
-				       "control: only a VM of the boot commands");
-	if (c->after[0])
-		return vm_config_error(err, c->file, c->line_after,
-				       "after: who makes it starts it");
-	if (c->console_log != CONSOLE_LOG)
-		return vm_config_error(err, c->file, 0,
-				       "console_log: a VM that is made at run time keeps %u KiB",
-				       CONSOLE_LOG);
-	if (c->then[ENDING_CRASH] == THEN_DUMP && !(control->may & MAY_DUMP))
-		return vm_config_error(err, c->file, c->line_on_one,
-				       "on_crash = dump: control_may does not have dump");
-	if (ends_node(c))
-		return vm_config_error(err, c->file, 0, "only a VM of the boot ends the node");
-	return 0;
-}
-
 /* Last, for images may go for it, but none of its own. */
 static int check_memory(const struct vm_config_control *control, const struct vm_config *c,
 			struct config_error *err)
@@ -206,7 +108,7 @@ static int check_memory(const struct vm_config_control *control, const struct vm
 	u64 left;
 
 	staging = true;
-	left = make_room(control, memory_of(c));
+	left = vms_make_room(control, memory_of(c));
 	staging = false;
 	if (memory_of(c) <= left)
 		return 0;
@@ -229,29 +131,37 @@ static int check_modules(const struct vm_config_control *control, const struct v
 	return 0;
 }
 
-/* To what its images' names are now; what else it needs has been found. */
-static int bind_modules(struct vm_config *c, struct config_error *err)
+static int bind_all(struct vm_config *c)
 {
 	int e = images_bind(c->kernel);
 
-	e = e ? e : images_bind(c->initrd);
-	for (unsigned i = 0; i < vm_config_modules(c); i++)
-		e = e ? e : images_bind(c->module[i].name);
-	for (unsigned i = 0; i < c->nr_disks; i++)
-		e = e || c->disk[i].scratch ? e : images_bind(c->disk[i].name);
-	return !e ? 0
-		  : vm_config_error(
-			    err, c->file, 0, "%s",
-			    e == -EEXIST
-				    ? "the SHA-256 of an image begins as that of another of its name, which VMs have: give it another name"
-				    : "there are too many images that VMs have");
+	if (!e)
+		e = images_bind(c->initrd);
+	for (unsigned i = 0; !e && i < vm_config_modules(c); i++)
+		e = images_bind(c->module[i].name);
+	for (unsigned i = 0; !e && i < c->nr_disks; i++)
+		if (!c->disk[i].scratch)
+			e = images_bind(c->disk[i].name);
+	return e;
+}
+
+/* To what its images' names are now; what else it needs has been found. */
+static int bind_modules(struct vm_config *c, struct config_error *err)
+{
+	switch (bind_all(c)) {
+	case 0: return 0;
+	case -EEXIST:
+		return vm_config_error(
+			err, c->file, 0,
+			"the SHA-256 of an image begins as that of another of its name, which VMs have: give it another name");
+	default: return vm_config_error(err, c->file, 0, "there are too many images that VMs have");
+	}
 }
 
 /* As vmm/node/together.c does with those of the boot. */
 static int check_beside(const struct vm_config *c, struct config_error *err)
 {
 	unsigned n = 0, after;
-	int e;
 
 	for (const struct slot *s = monitor_slots; s < slots_end(); s++)
 		if (s->config) {
@@ -260,12 +170,14 @@ static int check_beside(const struct vm_config *c, struct config_error *err)
 		}
 	others[n] = c;
 	names[n] = c->name;
-	e = vm_config_check_earlier(others, names, n, &after, err);
-	for (unsigned i = 0; !e && i <= n; i++)
-		e = vm_config_check_trusted(others, n + 1, i, err);
-	e = e ? e : vm_config_check_vfs(others, n + 1, n, err);
-	e = e ? e : vm_config_check_net(others, n, err);
-	return e;
+	if (vm_config_check_earlier(others, names, n, &after, err))
+		return -EINVAL;
+	for (unsigned i = 0; i <= n; i++)
+		if (vm_config_check_trusted(others, n + 1, i, err))
+			return -EINVAL;
+	if (vm_config_check_vfs(others, n + 1, n, err))
+		return -EINVAL;
+	return vm_config_check_net(others, n, err);
 }
 
 /*
@@ -286,55 +198,86 @@ static struct slot *free_slot(void)
 	return NULL;
 }
 
+/* The name of the file, which stands before what is in it. False: it is none. */
+static bool take_name(struct span *text, char file[MONITOR_FILE_MAX + 1])
+{
+	bool good;
+	struct span name = span_part(text, '\n', &good);
+
+	for (size_t i = 0; i < name.n; i++)
+		good = good && name.p[i] > ' ' && name.p[i] <= '~';
+	if (!good || !name.n || name.n > MONITOR_FILE_MAX)
+		return false;
+	snprintf(file, MONITOR_FILE_MAX + 1, "%.*s", (int)name.n, name.p);
+	return true;
+}
+
+/* Makes `staged` of a file that may be a VM, and binds images to it. */
+static int stage(const struct vm_config_control *control, const char *file, struct span text)
+{
+	struct config_error err;
+
+	if (vm_config_parse(file, text.p, text.n, &staged, &err, tell) ||
+	    rights_check(control, &staged, &err) || check_modules(control, &staged, &err) ||
+	    check_beside(&staged, &err) || bind_modules(&staged, &err) ||
+	    check_memory(control, &staged, &err))
+		return commander_refuse(EINVAL, "%s", err.text);
+	return 0;
+}
+
+/* What is staged, and its text, stay with the slot. False: there is no memory for it. */
+static bool keep_staged(unsigned slot, struct span text)
+{
+	if (!configs[slot])
+		configs[slot] = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
+	if (!configs[slot] || !files_keep(slot, text))
+		return false;
+	*configs[slot] = staged;
+	return true;
+}
+
+/* From here on others see the VM, which nobody has started. */
+static void fill_slot(struct slot *s, const char file[MONITOR_FILE_MAX + 1], const u8 *let_cpus)
+{
+	unsigned i = (unsigned)(s - monitor_slots);
+
+	spin_lock(&monitor_lock);
+	*s = (struct slot){ .state = OVER, .created = true, .config = configs[i] };
+	slot_own_clear(i);
+	memcpy(s->file, file, MONITOR_FILE_MAX + 1);
+	s->config->file = s->file;
+	s->config->created = true;
+	s->config->let_cpus = let_cpus;
+	if (s == slots_end())
+		__atomic_store_n(&monitor_nr_slots, monitor_nr_slots + 1, __ATOMIC_RELEASE);
+	spin_unlock(&monitor_lock);
+}
+
 /* FILE, a newline, and what is in it. */
 int commander_create(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = free_slot();
-	struct config_error err;
 	/* zeros to its end: who reads it meanwhile finds one */
 	char file[MONITOR_FILE_MAX + 1] = "";
-	struct span name;
-	unsigned i;
-	bool found;
+	int err;
 
-	name = span_part(&text, '\n', &found);
-	for (size_t k = 0; k < name.n; k++)
-		found = found && name.p[k] > ' ' && name.p[k] <= '~';
-	if (!found || !name.n || name.n > MONITOR_FILE_MAX)
+	if (!take_name(&text, file))
 		return commander_refuse(
 			EINVAL,
 			"expected the name of a file, 1 to %u characters without blanks, and what is in it",
 			MONITOR_FILE_MAX);
-	snprintf(file, sizeof(file), "%.*s", (int)name.n, name.p);
 	if (!s)
 		return commander_refuse(ENOSPC, "%s: this image runs %u VMs: destroy one", file,
 					MONITOR_MAX_VMS);
-	i = (unsigned)(s - monitor_slots);
-	if (vm_config_parse(file, text.p, text.n, &staged, &err, tell) ||
-	    check_rights(control, &staged, &err) || check_modules(control, &staged, &err) ||
-	    check_beside(&staged, &err) || bind_modules(&staged, &err) ||
-	    check_memory(control, &staged, &err)) {
+	err = stage(control, file, text);
+	if (!err && !keep_staged((unsigned)(s - monitor_slots), text))
+		err = commander_refuse(ENOMEM, "%s: no memory of the hypervisor's own is left",
+				       file);
+	if (err) {
 		images_unbind();
-		return commander_refuse(EINVAL, "%s", err.text);
+		return err;
 	}
-	if (!configs[i])
-		configs[i] = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
-	if (!configs[i] || !files_keep(i, text)) {
-		images_unbind();
-		return commander_refuse(ENOMEM, "%s: no memory of the hypervisor's own is left",
-					file);
-	}
-	*configs[i] = staged;
-	spin_lock(&monitor_lock);
-	*s = (struct slot){ .state = OVER, .created = true, .config = configs[i] };
-	slot_own_clear(i);
-	memcpy(s->file, file, sizeof(file));
-	s->config->file = s->file;
-	s->config->created = true;
-	s->config->let_cpus = control->cpus;
-	if (s == slots_end())
-		__atomic_store_n(&monitor_nr_slots, monitor_nr_slots + 1, __ATOMIC_RELEASE);
-	spin_unlock(&monitor_lock);
+	fill_slot(s, file, control->cpus);
 	host_log("commander: %s: made of %s", s->config->name, s->file);
 	return 0;
 }
