@@ -348,36 +348,53 @@ static void resolve_counters(struct parser *p)
 			"counters = yes: not with allow_smt_sharing = yes, which lets others use its cores");
 }
 
+static void parse_lines(struct parser *p, struct span text)
+{
+	unsigned seen[ARRAY_SIZE(keys)] = { 0 };
+	bool more;
+
+	for (p->line = 1; text.n && !p->over; p->line++)
+		parse_line(p, span_part(&text, '\n', &more), seen);
+	p->line = 0;
+}
+
+static void check_required(struct parser *p)
+{
+	if (!p->over && !p->config->line_kernel)
+		config_fail(p, "required key 'kernel' is missing: the name of the module to boot");
+	if (!p->over && !p->config->line_memory)
+		config_fail(p, "required key 'memory' is missing: a size like 512M or 12G");
+}
+
+/* What all lines together must be, and what follows of them. */
+static void resolve_all(struct parser *p)
+{
+	const struct vm_config *c = p->config;
+
+	if (FOLLOW_UP && !p->over)
+		config_resolve_ends(p);
+	if (PCI && !p->over)
+		config_resolve_dma(p);
+	if (!p->over)
+		config_resolve_vfs(p);
+	if (IS_ENABLED(CONFIG_COMMANDER) && !p->over && c->line_may && !c->control.commands)
+		config_fail(p, "control_may: without control = yes it may nothing");
+	config_resolve_direct(p);
+	if (IS_ENABLED(CONFIG_VM_COUNTERS) && !p->over)
+		resolve_counters(p);
+}
+
 int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out,
 		    struct config_error *err, void (*tell)(const char *text))
 {
 	struct parser p = { .file = file, .line = 1, .config = out, .err = err, .tell = tell };
-	unsigned seen[ARRAY_SIZE(keys)] = { 0 };
 
 	*out = (struct vm_config){ .file = file, .cpus = 1, .leaf = VM_LEAF_1G, .console_log = 64 };
 	if (size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
 		return config_fail(&p, "begins with a byte-order mark: save it without one");
-	for (size_t pos = 0, end; pos < size && !p.over; pos = end + 1, p.line++) {
-		for (end = pos; end < size && text[end] != '\n';)
-			end++;
-		parse_line(&p, (struct span){ text + pos, end - pos }, seen);
-	}
-	p.line = 0;
-	if (!p.over && !out->line_kernel)
-		config_fail(&p, "required key 'kernel' is missing: the name of the module to boot");
-	if (!p.over && !out->line_memory)
-		config_fail(&p, "required key 'memory' is missing: a size like 512M or 12G");
-	if (FOLLOW_UP && !p.over)
-		config_resolve_ends(&p);
-	if (PCI && !p.over)
-		config_resolve_dma(&p);
-	if (!p.over)
-		config_resolve_vfs(&p);
-	if (IS_ENABLED(CONFIG_COMMANDER) && !p.over && out->line_may && !out->control.commands)
-		config_fail(&p, "control_may: without control = yes it may nothing");
-	config_resolve_direct(&p);
-	if (IS_ENABLED(CONFIG_VM_COUNTERS) && !p.over)
-		resolve_counters(&p);
+	parse_lines(&p, (struct span){ text, size });
+	check_required(&p);
+	resolve_all(&p);
 	return p.errors ? -EINVAL : 0;
 }
 
