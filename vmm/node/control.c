@@ -244,40 +244,47 @@ bool monitor_asked_again(struct slot *s)
 	return wanted;
 }
 
-/* operator: by somebody's word, which is none of the restarts that count. */
-static int start(unsigned i, bool operator)
+/* Has its VM ended, and is being taken down? monitor_lock held. */
+static bool is_ending(const struct slot *s)
 {
-	struct slot *s = &monitor_slots[i];
-	bool ends, waits, paced;
-	int err;
-
-	spin_lock(&monitor_lock);
-	/* The operator may have stopped it meanwhile. */
-	if (!operator&& s->state != WAITING) {
-		spin_unlock(&monitor_lock);
-		return -EBUSY;
-	}
-	waits = SLOTS_WAIT && s->config && s->state == WAITING && s->starts &&
-		!monitor_has_functions(s);
-	ends = s->state == ENDING || s->state == ENDED ||
+	return s->state == ENDING || s->state == ENDED ||
 	       (s->state == STARTED && s->vm && s->vm->end != VM_RUNNING);
-	err = !s->config ? -EINVAL : !hvm ? -ENODEV : s->state == STARTED && !ends ? -EBUSY : 0;
-	if (!err && !ends && !waits)
-		s->state = STARTED;
-	if (!err && operator)
+}
+
+/* Was it to start again, as soon as it can? monitor_lock held. */
+static bool waits_to_restart(const struct slot *s)
+{
+	return SLOTS_WAIT && s->state == WAITING && s->starts;
+}
+
+/* 0: it is started at once, or when it has ended. monitor_lock held. */
+static int may_not_start(const struct slot *s)
+{
+	if (!s->config)
+		return -EINVAL;
+	if (!hvm)
+		return -ENODEV;
+	return s->state == STARTED && !is_ending(s) ? -EBUSY : 0;
+}
+
+/*
+ * What the word to start leaves with the slot, which may be started by it; by_word: it is none of
+ * the restarts that count. monitor_lock held.
+ */
+static void note_word(struct slot *s, bool by_word)
+{
+	s->again = is_ending(s);
+	if (by_word) {
 		s->restarts = (struct restarts){ 0 };
-	paced = RESTARTS_PACED && restart_pace_forget(s);
-	s->again = ends || (err && s->again);
-	s->stopped = s->stopped && (err || !operator);
-	spin_unlock(&monitor_lock);
-	/* What it waits for is its own of before: it starts when that has been reset. */
-	if (err || ends || waits) {
-		if (paced)
-			monitor_put_running();
-		return err;
+		s->stopped = false;
 	}
-	if (!paced)
-		monitor_get_running();
+}
+
+/* Gives the slot, which is STARTED, to a CPU that starts its VM, or to the queue for one. */
+static int order_start(struct slot *s)
+{
+	int err = 0;
+
 	s->starter = (struct host_work){ .name = "starter", .run = start_item };
 	spin_lock(&monitor_lock);
 	s->order = ++orders;
@@ -299,6 +306,37 @@ static int start(unsigned i, bool operator)
 	return err;
 }
 
+/* by_word: by somebody's word, who may have stopped it before others come to it. */
+static int start(unsigned i, bool by_word)
+{
+	struct slot *s = &monitor_slots[i];
+	bool now, paced;
+	int err;
+
+	spin_lock(&monitor_lock);
+	if (!by_word && s->state != WAITING) {
+		spin_unlock(&monitor_lock);
+		return -EBUSY;
+	}
+	err = may_not_start(s);
+	if (!err)
+		note_word(s, by_word);
+	/* What it waits for is its own of before: it starts when that has been reset. */
+	now = !err && !is_ending(s) && !(waits_to_restart(s) && !monitor_has_functions(s));
+	if (now)
+		s->state = STARTED;
+	paced = RESTARTS_PACED && restart_pace_forget(s);
+	spin_unlock(&monitor_lock);
+	if (now) {
+		if (!paced)
+			monitor_get_running();
+		return order_start(s);
+	}
+	if (paced)
+		monitor_put_running();
+	return err;
+}
+
 int monitor_vm_start(unsigned i)
 {
 	return start(i, true);
@@ -309,26 +347,31 @@ int monitor_start_waiting(unsigned i)
 	return start(i, false);
 }
 
+/*
+ * Is there no vCPU to stop, but will there be? One that ends and is restarted all the time has
+ * seldom one, or has just ended by itself. monitor_lock held.
+ */
+static bool will_run(const struct slot *s, const struct vm *vm)
+{
+	bool starts = s->again || s->state == STARTED || s->state == ENDING;
+
+	return starts && (!vm || vm->end != VM_END_STOPPED);
+}
+
 int monitor_vm_stop(unsigned i, bool again)
 {
 	struct vm *vm = monitor_vm_hold(i);
 	struct slot *s = &monitor_slots[i];
-	bool starts, waits = SLOTS_WAIT && !again && s->state == WAITING && s->starts;
+	bool starts, waits = !again && waits_to_restart(s);
 	bool paced = RESTARTS_PACED && waits && restart_pace_forget(s);
 
-	/* It was to start again. */
 	if (waits)
 		s->state = OVER;
 	if (vm)
 		vm_end(vm, VM_END_STOPPED);
 	else
 		vm_stop_again(s, hand_out);
-	/*
-	 * One that ends and is restarted all the time has seldom a vCPU to stop, or has just ended
-	 * by itself.
-	 */
-	starts = !again && (s->again || s->state == STARTED || s->state == ENDING) &&
-		 (!vm || vm->end != VM_END_STOPPED);
+	starts = !again && will_run(s, vm);
 	s->stopped = s->stopped || starts;
 	if (vm || !again)
 		s->again = again;
