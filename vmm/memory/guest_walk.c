@@ -131,66 +131,125 @@ static int no_entry(const struct walk *w, u64 gva, gpa_t at, struct guest_fault 
 	return -EIO;
 }
 
+/* An entry on the way to a page. */
+struct step {
+	void *at;
+	u64 value;
+	unsigned level;
+	unsigned shift;
+};
+
+/* What the entries of a way have in common. */
+struct rights {
+	bool user;
+	bool writable;
+	bool nx;
+};
+
+static u64 top_table(const struct hvm_context *c, const struct paging_mode *m)
+{
+	if (m->levels == 3)
+		return c->cr3 & 0xffffffe0;
+	return c->cr3 & (m->entry_size == 4 ? 0xfffff000 : PTE_ADDR);
+}
+
+static u64 next_table(const struct paging_mode *m, u64 value)
+{
+	return value & (m->entry_size == 8 ? PTE_ADDR : 0xfffff000);
+}
+
+/* The four PAE pointers carry none. */
+static bool carries_rights(const struct paging_mode *m, const struct step *s)
+{
+	return m->levels != 3 || s->level != 2;
+}
+
+static bool is_leaf(const struct walk *w, const struct paging_mode *m, const struct step *s)
+{
+	if (s->level == 0)
+		return true;
+	return s->level < 3 && s->value & PTE_PS && carries_rights(m, s) &&
+	       (m->entry_size == 8 || w->c->cr4 & CR4_PSE);
+}
+
+/* The entry of a table that is of gva, which is present. */
+static int read_step(const struct walk *w, const struct paging_mode *m, u64 table, u64 gva,
+		     struct step *s, struct guest_fault *f)
+{
+	u64 index = gva >> s->shift & (BIT(m->index_bits) - 1);
+	gpa_t at = gpa(table + index * m->entry_size);
+
+	s->at = guest_ptr(w->vcpu->vm, at, m->entry_size);
+	if (!s->at)
+		return no_entry(w, gva, at, f);
+	if (!read_entry(s->at, m->entry_size, &s->value))
+		return guest_lost(w->vcpu->vm);
+	if (w->path)
+		path_note(w->path, s->at, s->value);
+	return s->value & PTE_P ? 0 : fault(w, gva, 0, f);
+}
+
+static void restrict_rights(struct rights *r, const struct paging_mode *m, u64 value)
+{
+	r->user = r->user && value & PTE_U;
+	r->writable = r->writable && value & PTE_W;
+	r->nx = r->nx || (m->entry_size == 8 && value & PTE_NX);
+}
+
+static u64 page_of(const struct paging_mode *m, const struct step *s)
+{
+	if (m->entry_size == 8)
+		return s->value & PTE_ADDR & ~(BIT(s->shift) - 1);
+	if (s->level)
+		return (s->value & 0xffc00000) | (s->value >> 13 & 0xff) << 32;
+	return s->value & 0xfffff000;
+}
+
+static int use_page(const struct walk *w, const struct paging_mode *m, const struct step *s,
+		    const struct rights *r, u64 gva, gpa_t *out, struct guest_fault *f)
+{
+	u64 bits = PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0);
+	int err;
+
+	if (!permitted(w, r->user, r->writable, r->nx))
+		return fault(w, gva, PFERR_P, f);
+	err = mark_for(w, s->at, m->entry_size, s->value, bits);
+	if (err)
+		return err;
+	*out = gpa(page_of(m, s) | (gva & (BIT(s->shift) - 1)));
+	return 0;
+}
+
 /*
  * 0; -EFAULT and *f; -EAGAIN: an entry has changed before its bits could be set; -EIO: one is lost.
  */
 static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f)
 {
-	struct paging_mode m = paging_mode(w->c);
-	bool pae32 = m.levels == 3;
-	u64 table = w->c->cr3 & (pae32               ? 0xffffffe0ull
-				 : m.entry_size == 4 ? 0xfffff000ull
-						     : PTE_ADDR);
-	bool user = true, writable = true, nx = false;
+	const struct paging_mode m = paging_mode(w->c);
+	struct rights rights = { .user = true, .writable = true };
+	u64 table = top_table(w->c, &m);
 
 	if (m.levels != 4)
 		gva &= 0xffffffff;
 	for (unsigned level = m.levels; level-- > 0;) {
-		unsigned shift = PAGE_SHIFT + level * m.index_bits;
-		u64 index = gva >> shift & (BIT(m.index_bits) - 1);
-		void *entry =
-			guest_ptr(w->vcpu->vm, gpa(table + index * m.entry_size), m.entry_size);
-		bool rights = !(pae32 && level == 2); /* the four PAE pointers carry none */
+		struct step s = { .level = level, .shift = PAGE_SHIFT + level * m.index_bits };
+		int err = read_step(w, &m, table, gva, &s, f);
 		bool leaf;
-		int err;
-		u64 e;
 
-		if (!entry)
-			return no_entry(w, gva, gpa(table + index * m.entry_size), f);
-		if (!read_entry(entry, m.entry_size, &e))
-			return guest_lost(w->vcpu->vm);
-		if (w->path)
-			path_note(w->path, entry, e);
-		if (!(e & PTE_P))
-			return fault(w, gva, 0, f);
-		leaf = level == 0 || (level < 3 && e & PTE_PS && rights &&
-				      (m.entry_size == 8 || w->c->cr4 & CR4_PSE));
-		if (rights) {
-			if (e & reserved(w, m.entry_size, level, shift, leaf))
-				return fault(w, gva, PFERR_P | PFERR_RSVD, f);
-			user = user && e & PTE_U;
-			writable = writable && e & PTE_W;
-			nx = nx || (m.entry_size == 8 && e & PTE_NX);
-		}
-		if (leaf) {
-			u64 base = e & PTE_ADDR & ~(BIT(shift) - 1);
-
-			if (m.entry_size == 4)
-				base = level ? (e & 0xffc00000) | (e >> 13 & 0xff) << 32
-					     : e & 0xfffff000;
-			if (!permitted(w, user, writable, nx))
-				return fault(w, gva, PFERR_P, f);
-			err = mark_for(w, entry, m.entry_size, e,
-				       PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0));
-			if (err)
-				return err;
-			*out = gpa(base | (gva & (BIT(shift) - 1)));
-			return 0;
-		}
-		err = rights ? mark_for(w, entry, m.entry_size, e, PTE_A) : 0;
 		if (err)
 			return err;
-		table = m.entry_size == 8 ? e & PTE_ADDR : e & 0xfffff000;
+		leaf = is_leaf(w, &m, &s);
+		if (carries_rights(&m, &s)) {
+			if (s.value & reserved(w, m.entry_size, level, s.shift, leaf))
+				return fault(w, gva, PFERR_P | PFERR_RSVD, f);
+			restrict_rights(&rights, &m, s.value);
+		}
+		if (leaf)
+			return use_page(w, &m, &s, &rights, gva, out, f);
+		err = carries_rights(&m, &s) ? mark_for(w, s.at, m.entry_size, s.value, PTE_A) : 0;
+		if (err)
+			return err;
+		table = next_table(&m, s.value);
 	}
 	return fault(w, gva, 0, f);
 }
