@@ -191,23 +191,16 @@ static enum slot_state follow_up(struct slot *s)
 	return SLOTS_WAIT && !monitor_has_functions(s) ? WAITING : STARTED;
 }
 
-/*
- * Runs on the CPU of the VM's last vCPU, after that has left its work item,
- * so nothing uses the VM any more.
- */
-static void reap(struct host_work *work)
+static void note_end(struct slot *s, const struct vm *vm)
 {
-	struct slot *s = container_of(work, struct slot, reaper);
-	const char *name = s->config->name; /* when it is over, whoever commands may destroy it */
-	struct vm *vm = s->vm;
-	bool paced, foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console &&
-				 host_console_get_foreground() == vm->console;
-	enum slot_state next;
-
 	s->last_end = vm->kept ? vm->kept : vm->end; /* also of one that the operator ended then */
 	s->last_status = (u32)vm->exit_status;
 	if (monitor_is_witnessed)
 		monitor_witness->ended(s);
+}
+
+static void tell_end(const struct slot *s, struct vm *vm)
+{
 	if (s->last_end == VM_END_EXIT)
 		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end),
 			 s->last_status);
@@ -218,6 +211,10 @@ static void reap(struct host_work *work)
 			vm->lines.unsaid);
 	if (IS_ENABLED(CONFIG_VM_LOG) && !vm_ended_well(s->last_end, s->last_status))
 		output_log_last(vm->id, LAST_WORDS, NULL);
+}
+
+static void take_down(struct slot *s, struct vm *vm)
+{
 	spin_lock(&monitor_lock);
 	s->vm = NULL;
 	s->stays = s->stays || vm_is_abandoned(vm);
@@ -229,6 +226,14 @@ static void reap(struct host_work *work)
 		vm_abandon(vm);
 	else
 		vm_destroy(vm);
+}
+
+/* What follows of the end for this VM; what that is. */
+static enum slot_state go_on(struct slot *s, const char *name)
+{
+	enum slot_state next;
+	bool paced;
+
 	if (RESTARTS_PACED)
 		monitor_get_running();
 	spin_lock(&monitor_lock);
@@ -244,15 +249,39 @@ static void reap(struct host_work *work)
 		restart_pace_go_on(name);
 	else if (RESTARTS_PACED)
 		monitor_put_running();
+	return next;
+}
+
+/* Only now: who sees it over may power the node off, which says that it is idle before. */
+static void be_over(struct slot *s, const char *name)
+{
+	set_state(s, OVER);
+	/* Its CPUs may be another's by now. */
+	if (monitor_asked_again(s) && monitor_vm_start((unsigned)(s - monitor_slots)))
+		host_log("%s: not started", name);
+}
+
+/*
+ * Runs on the CPU of the VM's last vCPU, after that has left its work item,
+ * so nothing uses the VM any more.
+ */
+static void reap(struct host_work *work)
+{
+	struct slot *s = container_of(work, struct slot, reaper);
+	const char *name = s->config->name; /* when it is over, whoever commands may destroy it */
+	struct vm *vm = s->vm;
+	bool foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console &&
+			  host_console_get_foreground() == vm->console;
+	enum slot_state next;
+
+	note_end(s, vm);
+	tell_end(s, vm);
+	take_down(s, vm);
+	next = go_on(s, name);
 	start_ready();
 	monitor_put_running();
-	/* Only now: who sees it over may power the node off, which says that it is idle before. */
 	if (next == ENDED)
-		set_state(s, OVER);
-	/* Its CPUs may be another's by now. */
-	if (next == ENDED && monitor_asked_again(s) &&
-	    monitor_vm_start((unsigned)(s - monitor_slots)))
-		host_log("%s: not started", name);
+		be_over(s, name);
 	monitor_not_busy();
 	if (foreground && s->state == OVER)
 		monitor_foreground_over(name);
