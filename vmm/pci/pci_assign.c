@@ -144,7 +144,8 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 	struct pci_info info;
 
 	unfit = host_pci_info(f->index, &info) ? pci_unfit(&info) : NULL;
-	unfit = unfit ? unfit : host_iommu_unfit(f->index);
+	if (!unfit)
+		unfit = host_iommu_unfit(f->index);
 	if (unfit && host_sriov_is_vf(f->index) && !host_sriov_on(f->index))
 		unfit = "the VM that has its physical function has just switched it off";
 	if (unfit)
@@ -211,40 +212,61 @@ static bool is_slip(const struct vm_config *c, unsigned n)
 	return c->pci[n].by == VM_PCI_VF;
 }
 
+static int refuse_missing(struct vm *vm, const struct vm_config_pci *want)
+{
+	switch (want->by) {
+	case VM_PCI_ADDRESS:
+	case VM_PCI_VF:
+		return pci_refuse(vm, "the machine has no function " PCI_FORMAT,
+				  PCI_FORMAT_ARGS(want->address));
+	case VM_PCI_CLASS:
+		return pci_refuse(vm, "the machine has no function of class %04x",
+				  want->class_code);
+	default:
+		return pci_refuse(vm, "the machine has no function %04x:%04x", want->vendor,
+				  want->device);
+	}
+}
+
+/* All functions that the VM file's n-th word of pci = is for. */
+static int assign_all(struct vm *vm, struct vm_pci *pci, unsigned n)
+{
+	const struct vm_config_pci *want = &vm->config->pci[n];
+	struct host_pci_function f;
+	bool found = false;
+	int err;
+
+	for (unsigned i = 0; host_pci_function(i, &f); i++) {
+		/* A VF is only had as one, or by its address. */
+		if ((want->by != VM_PCI_ADDRESS && host_sriov_is_vf(i)) || !matches(want, &f))
+			continue;
+		found = true;
+		if (has_already(pci, i) && !is_slip(vm->config, n))
+			continue;
+		err = pci_sriov_take(vm, want, &f) ? -EINVAL : assign(vm, pci, &f);
+		if (err)
+			return err;
+	}
+	return found ? 0 : refuse_missing(vm, want);
+}
+
 int pci_assign(struct vm *vm, struct vm_pci *pci)
 {
 	const struct vm_config *c = vm->config;
-	struct host_pci_function f;
 	int err;
 
 	for (unsigned n = 0; n < c->nr_pci; n++) {
-		bool found = false;
-
-		for (unsigned i = 0; host_pci_function(i, &f); i++) {
-			/* A VF is only had as one, or by its address. */
-			if ((c->pci[n].by != VM_PCI_ADDRESS && host_sriov_is_vf(i)) ||
-			    !matches(&c->pci[n], &f))
-				continue;
-			found = true;
-			if (has_already(pci, i) && !is_slip(c, n))
-				continue;
-			err = pci_sriov_take(vm, &c->pci[n], &f) ? -EINVAL : assign(vm, pci, &f);
-			if (err)
-				return err;
-		}
-		if (!found && (c->pci[n].by == VM_PCI_ADDRESS || c->pci[n].by == VM_PCI_VF))
-			return pci_refuse(vm, "the machine has no function " PCI_FORMAT,
-					  PCI_FORMAT_ARGS(c->pci[n].address));
-		if (!found && c->pci[n].by == VM_PCI_CLASS)
-			return pci_refuse(vm, "the machine has no function of class %04x",
-					  c->pci[n].class_code);
-		if (!found)
-			return pci_refuse(vm, "the machine has no function %04x:%04x",
-					  c->pci[n].vendor, c->pci[n].device);
+		err = assign_all(vm, pci, n);
+		if (err)
+			return err;
 	}
-	err = pci_sriov_prepare(vm, pci) ? -EINVAL : check_facts(vm, pci, &c->pci_irq, "pci_irq");
-	err = err ? err : check_facts(vm, pci, &c->pci_node, "pci_node");
-	err = err ? err : place(vm, pci);
+	if (pci_sriov_prepare(vm, pci))
+		return -EINVAL;
+	err = check_facts(vm, pci, &c->pci_irq, "pci_irq");
+	if (!err)
+		err = check_facts(vm, pci, &c->pci_node, "pci_node");
+	if (!err)
+		err = place(vm, pci);
 	for (unsigned i = 0; !err && i < pci->nr_functions; i++)
 		host_pci_open_way(pci->function[i].index);
 	return err;
