@@ -175,43 +175,66 @@ static unsigned candidates(const struct plan_host *h, const struct vm_config *c,
 	return nr;
 }
 
-/*
- * The fewest neighbouring nodes that have the CPUs and their memory; failing that, the fewest that
- * have the CPUs.
- */
-static int choose_count(struct plan_host *h, const struct vm_config *c, struct config_error *err)
+/* Without NUMA. */
+static int choose_of_one_node(struct plan_host *h, const struct vm_config *c,
+			      struct config_error *err)
 {
-	unsigned have[PLAN_NODES], node[PLAN_NODES], cpus[PLAN_NODES], fallback[PLAN_NODES], nr,
-		total = 0;
-	bool found = false, fits = false;
+	unsigned total = usable_on(h, 0);
+	unsigned n = c->cpus ? c->cpus : MAX(total, 1u);
 
-	if (!IS_ENABLED(CONFIG_NUMA)) {
-		total = usable_on(h, 0);
-		nr = c->cpus ? c->cpus : MAX(total, 1u);
-		if (nr > total)
-			return refuse_count(h, c, nr, err);
-		choose_on(h, 0, nr);
-		return 0;
-	}
-	for (unsigned n = 0; n < plan_nodes(h); n++)
-		total += have[n] = usable_on(h, n);
-	nr = candidates(h, c, have, node);
-	for (unsigned size = plan_memory_nodes(c) && !c->remote_memory ? MAX(nr, 1u) : 1;
-	     size <= nr && !fits; size++) {
-		for (unsigned first = 0; first + size <= nr && !fits; first++) {
-			if (!spread(node + first, size, have, c->cpus ? c->cpus : total, cpus))
+	if (n > total)
+		return refuse_count(h, c, n, err);
+	choose_on(h, 0, n);
+	return 0;
+}
+
+/*
+ * n CPUs of the fewest neighbours of these nodes that have them and their memory, by node; failing
+ * that, of the fewest that have the CPUs. False: these have not so many.
+ */
+static bool spread_over_few(const struct plan_host *h, const struct vm_config *c,
+			    const unsigned *have, unsigned n, unsigned *best)
+{
+	unsigned node[PLAN_NODES], cpus[PLAN_NODES];
+	unsigned nr = candidates(h, c, have, node);
+	unsigned fewest = plan_memory_nodes(c) && !c->remote_memory ? MAX(nr, 1u) : 1;
+	bool found = false;
+
+	for (unsigned size = fewest; size <= nr; size++) {
+		for (unsigned first = 0; first + size <= nr; first++) {
+			bool fits;
+
+			if (!spread(node + first, size, have, n, cpus))
 				continue;
 			fits = memory_fits(h, c, cpus);
 			if (fits || !found)
-				memcpy(fallback, cpus, sizeof(cpus));
+				memcpy(best, cpus, sizeof(cpus));
+			if (fits)
+				return true;
 			found = true;
 		}
 	}
-	if (!found || !total)
+	return found;
+}
+
+static int choose_of_nodes(struct plan_host *h, const struct vm_config *c, struct config_error *err)
+{
+	unsigned have[PLAN_NODES], cpus[PLAN_NODES], total = 0;
+
+	for (unsigned n = 0; n < plan_nodes(h); n++) {
+		have[n] = usable_on(h, n);
+		total += have[n];
+	}
+	if (!total || !spread_over_few(h, c, have, c->cpus ? c->cpus : total, cpus))
 		return refuse_count(h, c, c->cpus ? c->cpus : 1, err);
 	for (unsigned n = 0; n < plan_nodes(h); n++)
-		choose_on(h, n, fallback[n]);
+		choose_on(h, n, cpus[n]);
 	return 0;
+}
+
+static int choose_count(struct plan_host *h, const struct vm_config *c, struct config_error *err)
+{
+	return IS_ENABLED(CONFIG_NUMA) ? choose_of_nodes(h, c, err) : choose_of_one_node(h, c, err);
 }
 
 int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p,
