@@ -48,11 +48,13 @@ static void dump_iommus(host_dump_item item)
 	char left[IOMMU_LEFT_TEXT];
 	bool off;
 
-	for (unsigned i = 0; dmar && i < dmar->nr_units; i++)
-		if (dmar->unit[i].type == ACPI_DMAR_DRHD)
-			dump_iommu(item, dmar->unit[i].base);
-	for (unsigned i = 0; ivrs && i < ivrs->nr_iommus; i++)
-		dump_iommu(item, ivrs->iommu[i].base);
+	if (dmar)
+		for (unsigned i = 0; i < dmar->nr_units; i++)
+			if (dmar->unit[i].type == ACPI_DMAR_DRHD)
+				dump_iommu(item, dmar->unit[i].base);
+	if (ivrs)
+		for (unsigned i = 0; i < ivrs->nr_iommus; i++)
+			dump_iommu(item, ivrs->iommu[i].base);
 	/* Which their registers do not show any more. */
 	off = iommu_released(left);
 	item(NULL, 0, "left-on %u %s", !off, left);

@@ -147,8 +147,9 @@ static u32 highest_apic_id(void)
 	const struct madt_info *madt = acpi.madt;
 	u32 highest = 0;
 
-	for (unsigned i = 0; madt && i < madt->nr_cpus; i++)
-		highest = MAX(highest, madt->cpu[i].apic_id);
+	if (madt)
+		for (unsigned i = 0; i < madt->nr_cpus; i++)
+			highest = MAX(highest, madt->cpu[i].apic_id);
 	return highest;
 }
 

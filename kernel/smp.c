@@ -155,9 +155,9 @@ static bool compare_tsc(struct tsc_exchange *e)
  */
 static bool correct_tsc(struct tsc_exchange *e)
 {
-	for (unsigned i = 0;
-	     i < TSC_CORRECTIONS && cpu_features.tsc_adjust && tsc_difference(e, TSC_EXCHANGES);
-	     i++) {
+	if (!cpu_features.tsc_adjust)
+		return true;
+	for (unsigned i = 0; i < TSC_CORRECTIONS && tsc_difference(e, TSC_EXCHANGES); i++) {
 		struct tsc_exchange adjust;
 
 		question = QUESTION_ADJUST;

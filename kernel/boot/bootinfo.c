@@ -105,9 +105,10 @@ static void raw_add(struct raw_map *raw, u64 base, u64 length, enum boot_memory 
 		return;
 	}
 	raw->left_out++;
+	if (type == BOOT_MEMORY_USABLE)
+		return;
 	/* What this one would have made unusable is left out with it: its piece is empty then. */
-	for (struct boot_range *r = raw->range;
-	     type != BOOT_MEMORY_USABLE && r < raw->range + raw->count; r++)
+	for (struct boot_range *r = raw->range; r < raw->range + raw->count; r++)
 		if (r->type == BOOT_MEMORY_USABLE && r->start < end && base < r->end)
 			r->end = r->start;
 }

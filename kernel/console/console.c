@@ -94,13 +94,15 @@ void console_interrupts_on(int irq)
  */
 static struct host_console *next_waiting(void)
 {
-	struct host_console **p = &users, *user;
+	struct host_console **p = &users;
+	struct host_console *user;
 
 	if (!waiting || serial_queued() >= USER_RESUME)
 		return NULL;
 	while (*p && !(*p)->waits)
 		p = &(*p)->next;
-	if (!(user = *p))
+	user = *p;
+	if (!user)
 		return NULL;
 	*p = user->next;
 	user->next = NULL;
@@ -341,7 +343,9 @@ static bool has_turn(const struct host_console *user)
 {
 	if (in_callback == user || serial_mode() != SERIAL_INTERRUPT)
 		return true;
-	for (const struct host_console *u = users; waiting && u; u = u->next)
+	if (!waiting)
+		return true;
+	for (const struct host_console *u = users; u; u = u->next)
 		if (u->full && u != user)
 			return false;
 	return true;

@@ -67,7 +67,10 @@ static bool move(struct cmdline *c, const struct acpi_uart *u, const char *table
 	at.console = u->mmio ? CMDLINE_CONSOLE_MMIO : CMDLINE_CONSOLE_PORT;
 	at.console_address = u->address;
 	at.console_wide = u->wide;
-	at.baud = u->mmio ? 0 : u->baud ? u->baud : c->baud;
+	if (u->mmio)
+		at.baud = 0;
+	else if (u->baud)
+		at.baud = u->baud;
 	if (console_start(&at))
 		return false;
 	*c = at;
@@ -94,8 +97,10 @@ static void learn_all(struct cmdline *c, const struct acpi_uart *spcr, const str
 
 	if (spcr)
 		learn(c, spcr);
+	if (!dsdt)
+		return;
 	for (unsigned n = 0;
-	     n < DSDT_MAX && dsdt && aml_uart(dsdt + 1, dsdt->length - sizeof(*dsdt), n, &u); n++)
+	     n < DSDT_MAX && aml_uart(dsdt + 1, dsdt->length - sizeof(*dsdt), n, &u); n++)
 		learn(c, &u);
 }
 

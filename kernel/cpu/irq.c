@@ -27,7 +27,9 @@ void irq_local_nmis(void)
 {
 	const struct madt_info *madt = acpi.madt;
 
-	for (unsigned i = 0; madt && i < madt->nr_nmis; i++)
+	if (!madt)
+		return;
+	for (unsigned i = 0; i < madt->nr_nmis; i++)
 		if (madt_nmi_is_of(madt, i, apic_id()))
 			apic_local_nmi(madt->nmi[i].lint,
 				       (madt->nmi[i].flags & ACPI_INTI_POLARITY) ==

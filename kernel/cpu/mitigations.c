@@ -61,9 +61,10 @@ static void choose_thunks(struct mitigations *m)
 		struct cpuid_regs r;
 
 		plain = !(m->flags & MIT_THUNKS);
-		for (unsigned i = 0; i < ARRAY_SIZE(indirect_thunks) && plain; i++)
-			memcpy(thunk + i * THUNK_SIZE, thunk + i * THUNK_SIZE + THUNK_PLAIN,
-			       THUNK_SIZE - THUNK_PLAIN);
+		if (plain)
+			for (unsigned i = 0; i < ARRAY_SIZE(indirect_thunks); i++)
+				memcpy(thunk + i * THUNK_SIZE, thunk + i * THUNK_SIZE + THUNK_PLAIN,
+				       THUNK_SIZE - THUNK_PLAIN);
 		cpuid(0, 0, &r);
 	}
 	if (plain)

@@ -53,7 +53,9 @@ static void arm(void)
 		return;
 	if (way == MCE_BY_CMCI)
 		apic_lead(APIC_LVT_CMCI, vector);
-	for (unsigned bank = 0; way != MCE_BY_TIME && bank < MCG_CAP_COUNT(cap); bank++) {
+	if (way == MCE_BY_TIME)
+		return;
+	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
 		u32 msr = way == MCE_BY_CMCI ? MSR_MC0_CTL2 + bank
 					     : mce_bank_msr(&kind, bank, MCE_MISC);
 		unsigned lvt = 0;

@@ -38,7 +38,9 @@ bool dmar_names(const struct dmar_info *d, const struct dmar_unit *u, const stru
 
 	/* VFs go with their PF (VT-d 4.0, 8.3). */
 	f = pci_physical(f);
-	for (unsigned i = 0; u->segment == f->address.segment && i < u->nr_scopes; i++) {
+	if (u->segment != f->address.segment)
+		return false;
+	for (unsigned i = 0; i < u->nr_scopes; i++) {
 		const struct dmar_scope *s = &d->scope[u->first_scope + i];
 		const struct pci_function *n = NULL;
 		struct pci_address a;
@@ -62,9 +64,10 @@ bool dmar_shares(const struct dmar_info *d, const struct pci_function *f)
 {
 	u16 bdf = (u16)(f->address.bus << 8 | f->address.devfn);
 
-	for (unsigned i = 0; i < d->nr_units; i++)
-		for (unsigned n = 0;
-		     d->unit[i].segment == f->address.segment && n < d->unit[i].nr_scopes; n++) {
+	for (unsigned i = 0; i < d->nr_units; i++) {
+		if (d->unit[i].segment != f->address.segment)
+			continue;
+		for (unsigned n = 0; n < d->unit[i].nr_scopes; n++) {
 			const struct dmar_scope *s = &d->scope[d->unit[i].first_scope + n];
 
 			if ((s->type == DMAR_SCOPE_ALIAS || s->type == DMAR_SCOPE_IOAPIC ||
@@ -72,6 +75,7 @@ bool dmar_shares(const struct dmar_info *d, const struct pci_function *f)
 			    s->first <= bdf && bdf <= s->last && s->last)
 				return true;
 		}
+	}
 	return false;
 }
 
@@ -79,9 +83,12 @@ u8 dmar_settings(const struct dmar_info *d, const struct pci_function *f)
 {
 	u16 bdf = (u16)(f->address.bus << 8 | f->address.devfn);
 	int unit = dmar_unit_of(d, f);
-	u8 settings = unit < 0 ? 0 : d->unit[unit].settings;
+	u8 settings;
 
-	for (unsigned n = 0; unit >= 0 && n < d->unit[unit].nr_scopes; n++) {
+	if (unit < 0)
+		return 0;
+	settings = d->unit[unit].settings;
+	for (unsigned n = 0; n < d->unit[unit].nr_scopes; n++) {
 		const struct dmar_scope *s = &d->scope[d->unit[unit].first_scope + n];
 
 		settings |= s->first <= bdf && bdf <= s->last ? s->settings : 0;
@@ -91,9 +98,10 @@ u8 dmar_settings(const struct dmar_info *d, const struct pci_function *f)
 
 int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source)
 {
-	for (unsigned i = 0; i < d->nr_units; i++)
-		for (unsigned n = 0; d->unit[i].type == ACPI_DMAR_DRHD && n < d->unit[i].nr_scopes;
-		     n++) {
+	for (unsigned i = 0; i < d->nr_units; i++) {
+		if (d->unit[i].type != ACPI_DMAR_DRHD)
+			continue;
+		for (unsigned n = 0; n < d->unit[i].nr_scopes; n++) {
 			const struct dmar_scope *s = &d->scope[d->unit[i].first_scope + n];
 			struct pci_address a;
 
@@ -104,6 +112,7 @@ int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source)
 			*source = (u16)(a.bus << 8 | a.devfn);
 			return (int)i;
 		}
+	}
 	return -1;
 }
 

@@ -93,7 +93,9 @@ static bool take_faults(bool pacing)
 		struct iommu_unit *u = &iommu_units[i];
 		unsigned n = 0;
 
-		for (; u->base && !u->broken && n < AT_ONCE && iommu_ops->fault(u, &f); n++) {
+		if (!u->base)
+			continue;
+		for (; !u->broken && n < AT_ONCE && iommu_ops->fault(u, &f); n++) {
 			report(&f, iommu_table->unit[i].segment);
 			if (u->broken)
 				iommu_tell_broken(u);

@@ -285,9 +285,10 @@ int host_iommu_message(unsigned index, const struct host_messages *kept, unsigne
 	msi->source = source;
 	spin_lock(&iommu_lock);
 	first = take(kept, source, count);
-	for (unsigned n = 0; first >= 0 && works && n < count; n++)
-		works = iommu_ops->interrupt(u, (unsigned)first + n, source,
-					     cpu_get(msi->cpu)->apic_id, msi->first + n);
+	if (first >= 0)
+		for (unsigned n = 0; works && n < count; n++)
+			works = iommu_ops->interrupt(u, (unsigned)first + n, source,
+						     cpu_get(msi->cpu)->apic_id, msi->first + n);
 	spin_unlock(&iommu_lock);
 	if (first < 0 || !works)
 		return works ? first : -EIO;

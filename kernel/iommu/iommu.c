@@ -291,7 +291,9 @@ static bool sends_nmis(const struct iommu_unit *u)
 	const struct madt_info *madt = acpi.madt;
 	u16 source;
 
-	for (unsigned i = 0; madt && i < madt->nr_ioapics; i++)
+	if (!madt)
+		return false;
+	for (unsigned i = 0; i < madt->nr_ioapics; i++)
 		if (!madt->ioapic[i].gsi_base &&
 		    dmar_unit_of_ioapic(iommu_table, madt->ioapic[i].id, &source) ==
 			    u - iommu_units)

@@ -122,7 +122,9 @@ unsigned numa_node_of_address(u64 pa)
 
 unsigned numa_node_of_apic_id(u32 apic_id)
 {
-	for (unsigned i = 0; processors && i < processors->nr_cpus; i++)
+	if (!processors)
+		return 0;
+	for (unsigned i = 0; i < processors->nr_cpus; i++)
 		if (processors->cpu[i].apic_id == apic_id)
 			return (unsigned)numa_node_of_proximity(processors->cpu[i].domain);
 	return 0;

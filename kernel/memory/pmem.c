@@ -187,10 +187,13 @@ static bool forget_zeros(u64 start, u64 end)
 /* Out of the free list, but for pages that the machine has lost meanwhile. */
 static int take(const struct extent_constraint *c, u64 *start, unsigned *node)
 {
+	u64 lost = host_memory_lost_in(0, ~0ull);
 	int err;
 
-	for (u64 at = 0; (at = host_memory_lost_in(at, ~0ull)) != ~0ull; at += PAGE_SIZE)
-		extent_remove(&free_list, at, at + PAGE_SIZE);
+	while (lost != ~0ull) {
+		extent_remove(&free_list, lost, lost + PAGE_SIZE);
+		lost = host_memory_lost_in(lost + PAGE_SIZE, ~0ull);
+	}
 	err = extent_take(&free_list, c, start, node);
 	took_zeros =
 		IS_ENABLED(CONFIG_PARALLEL_ZERO) && !err && forget_zeros(*start, *start + c->size);

@@ -27,7 +27,9 @@ static unsigned dropped;
 /* The entry by which a bus is reached; -1: none. */
 static int window_of(u16 segment, u8 bus)
 {
-	for (unsigned i = 0; ecam && i < ecam->count; i++)
+	if (!ecam)
+		return -1;
+	for (unsigned i = 0; i < ecam->count; i++)
 		if (window[i] && ecam->entry[i].segment == segment &&
 		    bus >= ecam->entry[i].bus_start && bus <= ecam->entry[i].bus_end)
 			return (int)i;
@@ -208,7 +210,9 @@ static void map_windows(void)
 /* Segment 0 is reachable by mechanism 1 whatever the MCFG says; the others only where it says. */
 static void scan_other_segments(void)
 {
-	for (unsigned i = 0; ecam && i < ecam->count; i++)
+	if (!ecam)
+		return;
+	for (unsigned i = 0; i < ecam->count; i++)
 		for (unsigned bus = ecam->entry[i].bus_start; bus <= ecam->entry[i].bus_end; bus++)
 			/*
 			 * Of a bus that two entries name one counts: a function is not listed

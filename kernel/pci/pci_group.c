@@ -58,7 +58,9 @@ static const struct pci_function *first_of_device(const struct pci_function *f)
 {
 	const struct pci_function *g;
 
-	for (unsigned i = 0; !isolates(f) && (g = pci_get(i)) && g != f; i++)
+	if (isolates(f))
+		return f;
+	for (unsigned i = 0; (g = pci_get(i)) && g != f; i++)
 		if (g->address.segment == f->address.segment && g->address.bus == f->address.bus &&
 		    PCI_DEVICE(g->address.devfn) == PCI_DEVICE(f->address.devfn) && !isolates(g))
 			return g;

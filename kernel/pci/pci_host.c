@@ -53,7 +53,9 @@ bool host_pci_ecam(u64 *base, u8 *last_bus)
 {
 	const struct mcfg_info *mcfg = acpi.mcfg;
 
-	for (unsigned i = 0; mcfg && i < mcfg->count; i++) {
+	if (!mcfg)
+		return false;
+	for (unsigned i = 0; i < mcfg->count; i++) {
 		if (mcfg->entry[i].segment || mcfg->entry[i].bus_start)
 			continue;
 		*base = mcfg->entry[i].base;

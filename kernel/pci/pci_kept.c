@@ -75,8 +75,9 @@ void pci_keep(struct pci_function *f)
 	if (exp && has_control2(f, exp))
 		f->kept.control2 = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2) |
 				   (takes & HOST_PCI_ATOMICS ? PCI_EXP_ATOMICS : 0);
-	for (unsigned i = 0; aer && i < PCI_KEPT_AER; i++)
-		f->kept.aer[i] = pci_read(f->address, aer + aer_kept[i], 4);
+	if (aer)
+		for (unsigned i = 0; i < PCI_KEPT_AER; i++)
+			f->kept.aer[i] = pci_read(f->address, aer + aer_kept[i], 4);
 	if (ltr)
 		f->kept.ltr = pci_read(f->address, ltr + PCI_LTR_LATENCIES, 4);
 	keep_sizes(f);
@@ -113,8 +114,9 @@ void pci_restore(const struct pci_function *f)
 		pci_write(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2, f->kept.control);
 	if (exp && has_control2(f, exp))
 		pci_write(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2, f->kept.control2);
-	for (unsigned i = 0; aer && i < PCI_KEPT_AER; i++)
-		pci_write(f->address, aer + aer_kept[i], 4, f->kept.aer[i]);
+	if (aer)
+		for (unsigned i = 0; i < PCI_KEPT_AER; i++)
+			pci_write(f->address, aer + aer_kept[i], 4, f->kept.aer[i]);
 	pci_change16(f, PCI_REG_COMMAND, COMMAND_OFF, 0);
 	forget_errors(f, exp, aer);
 }

@@ -107,12 +107,15 @@ static void add_interrupts(const struct madt_info *m)
 
 static void add_iommus(const struct dmar_info *d, const struct ivrs_info *iv)
 {
-	for (unsigned i = 0; d && i < d->nr_units; i++)
-		if (d->unit[i].type == ACPI_DMAR_DRHD)
-			add(REGISTERS, false, d->unit[i].base, VTD_SIZE);
-	for (unsigned i = 0; iv && i < iv->nr_iommus; i++)
-		add(REGISTERS, false, iv->iommu[i].base,
-		    IS_ALIGNED(iv->iommu[i].base, AMDVI_COUNTING) ? AMDVI_COUNTING : AMDVI_SIZE);
+	if (d)
+		for (unsigned i = 0; i < d->nr_units; i++)
+			if (d->unit[i].type == ACPI_DMAR_DRHD)
+				add(REGISTERS, false, d->unit[i].base, VTD_SIZE);
+	if (iv)
+		for (unsigned i = 0; i < iv->nr_iommus; i++)
+			add(REGISTERS, false, iv->iommu[i].base,
+			    IS_ALIGNED(iv->iommu[i].base, AMDVI_COUNTING) ? AMDVI_COUNTING
+									  : AMDVI_SIZE);
 }
 
 void pci_platform_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)

@@ -142,7 +142,9 @@ static int find_route(const struct pci_function *f, struct aml_pci_route *out,
 
 	if (pin > 3)
 		return -ENXIO;
-	for (unsigned i = 0; root && i <= count; i++) {
+	if (!root)
+		return -ENOENT;
+	for (unsigned i = 0; i <= count; i++) {
 		struct aml_name bus;
 		int err;
 
@@ -236,7 +238,7 @@ static bool take_window(const struct aml_window *w, struct aml_pci_root *root, b
 {
 	const struct aml_window *known = NULL; /* that to tell, of its type */
 
-	for (unsigned i = root->nr_windows; read && i--;) {
+	for (unsigned i = read ? root->nr_windows : 0; i--;) {
 		const struct aml_window *k = &root->window[i];
 
 		if (k->type != w->type)

@@ -86,7 +86,9 @@ static void say_ari(const struct card *c)
 {
 	const struct pci_function *low = c->pf, *f;
 
-	for (unsigned i = 0; c->ari && (f = pci_get(i)); i++)
+	if (!c->ari)
+		return;
+	for (unsigned i = 0; (f = pci_get(i)); i++)
 		if (pci_bridge_of(f) == pci_bridge_of(low) &&
 		    f->address.devfn < low->address.devfn &&
 		    pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV))

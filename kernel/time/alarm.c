@@ -50,13 +50,15 @@ bool alarm_look(void)
 
 	spin_lock(&lock);
 	asked = hpet_alarm_asked();
-	for (unsigned i = 0; asked && i < host_cpu_count(); i++) {
-		u64 *alarm = &cpu_own(cpu_get(i), due);
+	if (asked) {
+		for (unsigned i = 0; i < host_cpu_count(); i++) {
+			u64 *alarm = &cpu_own(cpu_get(i), due);
 
-		if (!*alarm || *alarm > now())
-			continue;
-		*alarm = 0;
-		host_cpu_kick(i);
+			if (!*alarm || *alarm > now())
+				continue;
+			*alarm = 0;
+			host_cpu_kick(i);
+		}
 	}
 	/*
 	 * Not while an input is looked for: an NMI of the last shot, seen late, would stop the next

@@ -135,7 +135,9 @@ const struct cstates *host_cstates(unsigned cpu)
 	spin_lock(&lock);
 	known = known || read_firmware();
 	spin_unlock(&lock);
-	for (unsigned k = 0; m && k < m->nr_cpus; k++)
+	if (!m)
+		return NULL;
+	for (unsigned k = 0; k < m->nr_cpus; k++)
 		if (m->cpu[k].apic_id == host_cpu_info(cpu)->apic_id)
 			return set_of[k] ? &sets[set_of[k] - 1] : NULL;
 	return NULL;

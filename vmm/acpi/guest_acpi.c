@@ -49,7 +49,7 @@ static void number_nodes(struct collected *c, const struct vm *vm)
 		used |= BIT(map->region[i].node);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		used |= BIT(host_cpu_info(vm->vcpus[i]->cpu)->node);
-	for (int n = 0; used && n < ACPI_GUEST_MAX_NODES; n++) {
+	for (int n = 0; n < ACPI_GUEST_MAX_NODES; n++) {
 		if (!(used & BIT(n)))
 			continue;
 		c->host_node[c->guest.nr_nodes++] = n;

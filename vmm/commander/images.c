@@ -171,10 +171,11 @@ int image_check_name(struct span s, const u8 *hash, bool replace, char name[VM_M
 			EEXIST,
 			"%s: there is an image of that name, with another content (--replace)",
 			name);
-	for (unsigned i = 0; !image && (m = host_module(i)); i++)
-		if (!strcmp(m->name, name))
-			return commander_refuse(EEXIST, "%s: there is a boot module of that name",
-						name);
+	if (!image)
+		for (unsigned i = 0; (m = host_module(i)); i++)
+			if (!strcmp(m->name, name))
+				return commander_refuse(
+					EEXIST, "%s: there is a boot module of that name", name);
 	if (vms_wait_for(name))
 		return commander_refuse(
 			EPERM, "%s: a VM of the boot names it, and the boot has not brought it",
@@ -367,8 +368,9 @@ int commander_images(const struct vm_config_control *, unsigned, struct span)
 			commander_skip();
 			continue;
 		}
-		for (unsigned k = 0; image && k < IMAGE_HASH; k++)
-			snprintf(hash + 2 * k, 3, "%02x", image->content->hash[k]);
+		if (image)
+			for (unsigned k = 0; k < IMAGE_HASH; k++)
+				snprintf(hash + 2 * k, 3, "%02x", image->content->hash[k]);
 		commander_say("name=%s\tsize=%lu\tsha256=%s\tused=%s\tboot=%s", m->name, m->size,
 			      hash,
 			      (image ? is_used(image) : vms_name_module(m->name)) ? "yes" : "no",

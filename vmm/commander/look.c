@@ -117,11 +117,14 @@ int commander_show(const struct vm_config_control *control, unsigned, struct spa
 	c = monitor_slots[i].config;
 	if (c)
 		say_config(c);
-	for (unsigned k = 0; vm && k < vm->nr_host_cpus; k++)
-		commander_say("vcpu=%u\tcpu=%u\tnode=%d", k, vm->host_cpu[k],
-			      host_cpu_info(vm->host_cpu[k])->node);
-	for (unsigned k = 0; vm && k < vm->nr_extents; k++)
-		commander_say("memory=%lu\tnode=%d", vm->extent[k].size, vm->extent[k].node);
+	if (vm)
+		for (unsigned k = 0; k < vm->nr_host_cpus; k++)
+			commander_say("vcpu=%u\tcpu=%u\tnode=%d", k, vm->host_cpu[k],
+				      host_cpu_info(vm->host_cpu[k])->node);
+	if (vm)
+		for (unsigned k = 0; k < vm->nr_extents; k++)
+			commander_say("memory=%lu\tnode=%d", vm->extent[k].size,
+				      vm->extent[k].node);
 	monitor_vm_release();
 	return 0;
 }

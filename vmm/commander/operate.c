@@ -179,8 +179,9 @@ int commander_write(const struct vm_config_control *control, unsigned, struct sp
 					COMMANDER_TYPED);
 	vm = monitor_vm_hold(index_of(s));
 	con = vm ? vm->console : NULL;
-	for (size_t i = 0; con && i < text.n; i++)
-		con->rx(con, (u8)text.p[i]);
+	if (con)
+		for (size_t i = 0; i < text.n; i++)
+			con->rx(con, (u8)text.p[i]);
 	monitor_vm_release();
 	return con ? 0 : result(s, -ENODEV);
 }

@@ -62,10 +62,12 @@ static int check_size(const struct vm_config_control *control, const struct vm_c
 static int check_parts(const struct vm_config_control *control, const struct vm_config *c,
 		       struct config_error *err)
 {
-	for (unsigned i = 0; c->pinned && i < c->cpus; i++)
-		if (!(control->cpus[c->cpu[i] / 8] & BIT(c->cpu[i] % 8)))
-			return vm_config_error(err, c->file, c->line_cpus,
-					       "cpus: control_may does not have CPU %u", c->cpu[i]);
+	if (c->pinned)
+		for (unsigned i = 0; i < c->cpus; i++)
+			if (!(control->cpus[c->cpu[i] / 8] & BIT(c->cpu[i] % 8)))
+				return vm_config_error(err, c->file, c->line_cpus,
+						       "cpus: control_may does not have CPU %u",
+						       c->cpu[i]);
 	for (unsigned i = 0; i < c->nr_pci; i++)
 		if (!has_function(control, &c->pci[i]))
 			return vm_config_error(err, c->file, c->line_pci,

@@ -36,14 +36,16 @@ static struct span word(struct span *s)
 
 static bool parse_hash(struct span s, u8 *hash)
 {
-	for (unsigned i = 0; s.n == HEX && i < IMAGE_HASH; i++) {
+	if (s.n != HEX)
+		return false;
+	for (unsigned i = 0; i < IMAGE_HASH; i++) {
 		int high = hex_digit(s.p[2 * i]), low = hex_digit(s.p[2 * i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;
 		hash[i] = (u8)(high << 4 | low);
 	}
-	return s.n == HEX;
+	return true;
 }
 
 /* NAME SIZE SHA256, and perhaps "replace" */

@@ -43,16 +43,26 @@ const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsi
 }
 
 /* interrupts = direct: all that keeps it from being had. */
+static void resolve_interrupts(struct parser *p)
+{
+	unsigned row = 0;
+
+	p->line = p->config->line_direct;
+	while (!p->over) {
+		const char *why = vm_config_not_direct(p->config, 0, &row);
+
+		if (!why)
+			return;
+		config_fail(p, VM_CONFIG_NOT_DIRECT, why);
+	}
+}
+
 void config_resolve_direct(struct parser *p)
 {
 	const struct vm_config *c = p->config;
-	const char *why;
-	unsigned row = 0;
 
-	p->line = c->line_direct;
-	while (c->interrupts == VM_INTERRUPTS_DIRECT && !p->over &&
-	       (why = vm_config_not_direct(c, 0, &row)))
-		config_fail(p, VM_CONFIG_NOT_DIRECT, why);
+	if (c->interrupts == VM_INTERRUPTS_DIRECT)
+		resolve_interrupts(p);
 	p->line = c->line_ipi;
 	if (c->ipi_direct && c->interrupts != VM_INTERRUPTS_DIRECT && !p->over)
 		config_fail(

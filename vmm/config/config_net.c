@@ -118,6 +118,12 @@ u64 vm_config_mac(const struct vm_config *c, unsigned i)
 	return (hash & ~3ull & 0xffffffffffffull) | 2;
 }
 
+/* NULL: a file that is no VM. */
+static unsigned nets_of(const struct vm_config *c)
+{
+	return c ? c->nr_nets : 0;
+}
+
 int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct config_error *err)
 {
 	const struct vm_config *c = file[i];
@@ -125,8 +131,10 @@ int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct
 	for (unsigned n = 0; n < c->nr_nets; n++) {
 		u64 mac = vm_config_mac(c, n);
 
-		for (unsigned k = 0; k <= i; k++)
-			for (unsigned m = 0; file[k] && m < (k < i ? file[k]->nr_nets : n); m++)
+		for (unsigned k = 0; k <= i; k++) {
+			unsigned before = k == i ? n : nets_of(file[k]);
+
+			for (unsigned m = 0; m < before; m++)
 				if (vm_config_mac(file[k], m) == mac)
 					return vm_config_error(
 						err, c->file, c->net[n].line,
@@ -134,6 +142,7 @@ int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct
 						"%s:%u already: give another by mac=",
 						VM_MAC_BYTES(mac), file[k]->file,
 						file[k]->net[m].line);
+		}
 	}
 	return 0;
 }
@@ -148,7 +157,7 @@ bool vm_config_lonely_net(const struct vm_config *const file[], unsigned count, 
 		unsigned members = 0;
 
 		for (unsigned k = 0; k < count; k++)
-			for (unsigned m = 0; file[k] && m < file[k]->nr_nets; m++)
+			for (unsigned m = 0; m < nets_of(file[k]); m++)
 				members += !strcmp(file[k]->net[m].segment, n->segment);
 		if (members > 1)
 			continue;

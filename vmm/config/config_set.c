@@ -33,7 +33,9 @@ int vm_config_check_trusted(const struct vm_config *const file[], unsigned count
 {
 	const struct vm_config *c = file[i];
 
-	for (unsigned k = 0; c->trusted && k < count; k++)
+	if (!c->trusted)
+		return 0;
+	for (unsigned k = 0; k < count; k++)
 		if (file[k] && !file[k]->trusted)
 			return vm_config_error(err, c->file, c->line_trusted,
 					       "trusted = yes: not beside %s, which is not "

@@ -52,7 +52,9 @@ void config_resolve_vfs(struct parser *p)
 	if (p->line && !c->line_pci)
 		config_fail(p, "vfs: without pci no function has them");
 	/* Each would wait for the other's to go. */
-	for (unsigned i = 0; c->vfs && i < c->nr_pci && !p->over; i++)
+	if (!c->vfs)
+		return;
+	for (unsigned i = 0; i < c->nr_pci && !p->over; i++)
 		if (c->pci[i].by == VM_PCI_VF) {
 			config_fail(
 				p,
@@ -79,7 +81,9 @@ int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, un
 		const struct vm_config_pci *vf = &c->pci[n];
 		unsigned k = 0;
 
-		while (vf->by == VM_PCI_VF && k < count && !(file[k] && has(file[k], vf)))
+		if (vf->by != VM_PCI_VF)
+			continue;
+		while (k < count && !(file[k] && has(file[k], vf)))
 			k++;
 		if (k == count)
 			return vm_config_error(err, c->file, c->line_pci,

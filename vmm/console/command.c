@@ -241,8 +241,9 @@ static void candidates(const struct command *table, unsigned count, command_vm_n
 		else if (n == at)
 			candidate(c, name.word[at]);
 	}
-	for (unsigned i = 0; names && vm_name(i); i++)
-		candidate(c, vm_name(i));
+	if (names)
+		for (unsigned i = 0; vm_name(i); i++)
+			candidate(c, vm_name(i));
 }
 
 void command_complete(const struct command *table, unsigned count, command_vm_name vm_name,

@@ -130,7 +130,9 @@ static unsigned find_foreground(const struct host_console *who)
 {
 	unsigned found = NO_VM;
 
-	for (unsigned i = 0; who && i < monitor_vm_count(); i++) {
+	if (!who)
+		return NO_VM;
+	for (unsigned i = 0; i < monitor_vm_count(); i++) {
 		const struct vm *vm = monitor_vm_hold(i);
 
 		if (vm && vm->console == who)

@@ -12,7 +12,9 @@
 
 bool vm_splits(const struct vm *vm)
 {
-	for (unsigned i = 0; i < vm->nr_host_cpus && !vm->config->trusted; i++)
+	if (vm->config->trusted)
+		return false;
+	for (unsigned i = 0; i < vm->nr_host_cpus; i++)
 		if (host_mitigations(vm->host_cpu[i]).flags & MIT_SPLIT)
 			return true;
 	return false;

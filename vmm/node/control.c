@@ -47,8 +47,9 @@ static void get_size(const struct slot *s, struct monitor_vm *out)
 	out->cpus = vm ? vm->nr_host_cpus : s->config->cpus;
 	out->memory = vm ? 0 : wanted_memory(s->config);
 	out->up = vm ? host_tsc() - vm->started_at : 0;
-	for (unsigned i = 0; vm && i < vm->nr_extents; i++)
-		out->memory += vm->extent[i].size;
+	if (vm)
+		for (unsigned i = 0; i < vm->nr_extents; i++)
+			out->memory += vm->extent[i].size;
 }
 
 static void get_info(const struct slot *s, struct monitor_vm *out)

@@ -310,7 +310,9 @@ static bool may_start_anew(struct slot *s)
 /* Will a VM be made of the modules later? */
 static bool modules_needed(void)
 {
-	for (unsigned i = 0; hvm && i < monitor_nr_slots; i++)
+	if (!hvm)
+		return false;
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config &&
 		    (monitor_has_operator() || vm_config_disks(monitor_slots[i].config) ||
 		     vm_config_commands(monitor_slots[i].config) ||

@@ -42,10 +42,14 @@ void monitor_check_together(void)
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (file[i] && vm_config_check_net(file, i, &err))
 			refuse(&monitor_slots[i], &err);
-	for (unsigned i = 0; i < monitor_nr_slots; i++)
-		for (unsigned at = 0;
-		     file[i] && vm_config_lonely_net(file, monitor_nr_slots, i, &at, &err);)
+	for (unsigned i = 0; i < monitor_nr_slots; i++) {
+		unsigned at = 0;
+
+		if (!file[i])
+			continue;
+		while (vm_config_lonely_net(file, monitor_nr_slots, i, &at, &err))
 			host_log("margay: %s", err.text);
+	}
 	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
 		if (s->state != OVER || !s->config)
 			continue;

@@ -267,9 +267,11 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 		err = check_facts(vm, pci, &c->pci_node, "pci_node");
 	if (!err)
 		err = place(vm, pci);
-	for (unsigned i = 0; !err && i < pci->nr_functions; i++)
+	if (err)
+		return err;
+	for (unsigned i = 0; i < pci->nr_functions; i++)
 		host_pci_open_way(pci->function[i].index);
-	return err;
+	return 0;
 }
 
 static bool is_wanted(const struct vm_config *c, const struct host_pci_function *f)

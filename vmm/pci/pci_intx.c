@@ -85,7 +85,9 @@ static int route(const struct vm *vm, const struct host_pci_function *f, struct 
 {
 	int err = host_intx_route(f->index, at);
 
-	for (unsigned i = 0; err != -ENXIO && vm->config && i < vm->config->pci_irq.count; i++) {
+	if (err == -ENXIO || !vm->config)
+		return err;
+	for (unsigned i = 0; i < vm->config->pci_irq.count; i++) {
 		const struct vm_config_pci_fact *irq = &vm->config->pci_irq.of[i];
 
 		if (!pci_same_address(&irq->function, &f->address))

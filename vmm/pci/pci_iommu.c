@@ -68,9 +68,10 @@ static void blocked(void *arg, unsigned index, bool storm)
 
 	if (vm->config->on_fault != ON_FAULT_REPORT)
 		vm_end(vm, VM_END_FAULT);
-	for (unsigned i = 0; storm && i < pci->nr_functions; i++)
-		if (pci->function[i].index == index)
-			__atomic_fetch_or(&pci->silent, BIT(i), __ATOMIC_RELAXED);
+	if (storm)
+		for (unsigned i = 0; i < pci->nr_functions; i++)
+			if (pci->function[i].index == index)
+				__atomic_fetch_or(&pci->silent, BIT(i), __ATOMIC_RELAXED);
 	/* If it is busy the next fault asks again. */
 	if (storm && vm->nr_vcpus)
 		vcpu_call(vm->vcpus[0], silence);
@@ -205,12 +206,14 @@ int pci_iommu_attach(struct vm *vm, struct vm_pci *pci)
 	struct host_iommu *d = vm_parts(vm)->domain;
 	int err = pci->nr_functions > 1 && d ? fill_registers(vm, pci) : 0;
 
-	for (unsigned i = 0; !err && d && i < pci->nr_functions; i++) {
+	if (!d)
+		return 0;
+	for (unsigned i = 0; !err && i < pci->nr_functions; i++) {
 		err = host_iommu_attach(d, pci->function[i].index);
 		/* A unit that did not answer to this may have it all the same. */
 		pci->attached += !err || err == -EIO;
 	}
-	if (!err && d)
+	if (!err)
 		tell_of_root(vm, pci);
 	return refuse(vm, err);
 }

@@ -281,7 +281,9 @@ int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci)
 {
 	unsigned able = 0;
 
-	for (unsigned i = 0; vm->config->vfs && i < pci->nr_functions; i++) {
+	if (!vm->config->vfs)
+		return 0;
+	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		const struct host_pci_function *f = &pci->function[i];
 		struct pci_info info;
 		const char *why;
@@ -294,8 +296,7 @@ int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci)
 					  PCI_FORMAT_ARGS(f->address), vm->config->vfs, why);
 		able++;
 	}
-	return able || !vm->config->vfs ? 0
-					: pci_refuse(vm, "vfs: none of its functions has SR-IOV");
+	return able ? 0 : pci_refuse(vm, "vfs: none of its functions has SR-IOV");
 }
 
 /* As after a reset. */

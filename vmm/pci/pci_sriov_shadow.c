@@ -9,7 +9,9 @@
 static const struct pci_device *shadow_of(const struct vm_pci *pci, u8 bus, u8 devfn,
 					  struct host_pci_function *vf)
 {
-	for (unsigned i = 0; pci && i < pci->nr_functions; i++) {
+	if (!pci)
+		return NULL;
+	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		const struct pci_device *d = pci->device[i];
 		int index;
 

@@ -190,9 +190,11 @@ int place_try(const struct vm_config *config, struct place_trial *out, struct co
 	survey(&s->host, config);
 	e = plan_vm(&s->host, config, &s->plan, err);
 	*out = (struct place_trial){ .cpus = s->plan.nr_cpus };
-	for (unsigned i = 0; !e && i < s->plan.nr_extents; i++) {
-		out->memory += s->plan.extent[i].size;
-		nodes |= BIT(s->plan.extent[i].node);
+	if (!e) {
+		for (unsigned i = 0; i < s->plan.nr_extents; i++) {
+			out->memory += s->plan.extent[i].size;
+			nodes |= BIT(s->plan.extent[i].node);
+		}
 	}
 	for (; nodes; nodes &= nodes - 1)
 		out->nodes++;

@@ -57,11 +57,12 @@ static void look_at_mtrrs(struct host_work *work)
 	sum = add(add(sum, MSR_MTRRCAP), MSR_MTRR_DEF_TYPE);
 	for (u32 i = 0; i < 2 * (u32)(cap & 0xff); i++)
 		sum = add(sum, MSR_MTRR_PHYSBASE0 + i);
-	for (u32 i = 0; cap & MTRRCAP_FIXED && i < ARRAY_SIZE(fixed); i++)
-		sum = add(sum, fixed[i]);
-	for (u32 msr = MSR_MTRR_FIX4K_C0000; cap & MTRRCAP_FIXED && msr <= MSR_MTRR_FIX4K_F8000;
-	     msr++)
-		sum = add(sum, msr);
+	if (cap & MTRRCAP_FIXED) {
+		for (u32 i = 0; i < ARRAY_SIZE(fixed); i++)
+			sum = add(sum, fixed[i]);
+		for (u32 msr = MSR_MTRR_FIX4K_C0000; msr <= MSR_MTRR_FIX4K_F8000; msr++)
+			sum = add(sum, msr);
+	}
 	finish(l, true, sum);
 }
 
@@ -70,11 +71,15 @@ static void look_at_rate(struct host_work *work)
 {
 	struct look *l = container_of(work, struct look, work);
 	u64 khz = host_tsc_khz(), start = host_tsc(), m0, m1, a0, a1;
-	bool able = !host_rdmsr(MSR_MPERF, &m0) && !host_rdmsr(MSR_APERF, &a0);
+	bool able;
 
-	while (able && host_tsc() - start < BUSY_MS * khz)
+	if (host_rdmsr(MSR_MPERF, &m0) || host_rdmsr(MSR_APERF, &a0)) {
+		finish(l, false, 0);
+		return;
+	}
+	while (host_tsc() - start < BUSY_MS * khz)
 		;
-	able = able && !host_rdmsr(MSR_MPERF, &m1) && !host_rdmsr(MSR_APERF, &a1) && m1 != m0;
+	able = !host_rdmsr(MSR_MPERF, &m1) && !host_rdmsr(MSR_APERF, &a1) && m1 != m0;
 	finish(l, able, able ? (a1 - a0) * khz / (m1 - m0) : 0);
 }
 
@@ -152,11 +157,13 @@ enum cpus_state hwcheck_mtrrs(char *text, size_t size)
 	struct look *l = look_at_all(look_at_mtrrs, ANSWER_MS, &silent);
 	bool known = l && !silent && !unable(l);
 
-	for (unsigned i = cpus; known && i-- > 1;) {
-		if (l[i].value == l[0].value)
-			continue;
-		unlike++;
-		first = i;
+	if (known) {
+		for (unsigned i = cpus; i-- > 1;) {
+			if (l[i].value == l[0].value)
+				continue;
+			unlike++;
+			first = i;
+		}
 	}
 	if (!known)
 		snprintf(text, size, "%s",
@@ -204,9 +211,11 @@ enum cpus_state hwcheck_rate(char *text, size_t size)
 	char most[32] = "";
 	bool known = l && !silent && !unable(l), slow;
 
-	for (unsigned i = 0; known && i < cpus; i++) {
-		slowest = MIN(slowest, l[i].value);
-		fastest = MAX(fastest, l[i].value);
+	if (known) {
+		for (unsigned i = 0; i < cpus; i++) {
+			slowest = MIN(slowest, l[i].value);
+			fastest = MAX(fastest, l[i].value);
+		}
 	}
 	slow = known && slowest < nominal * ENOUGH / 100;
 	if (highest)

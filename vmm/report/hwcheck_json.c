@@ -46,8 +46,9 @@ static void put_cpu(void)
 	bool intel;
 
 	host_cpuid(0x80000000, 0, &r);
-	for (unsigned i = 0; r.eax >= 0x80000004 && i < 3; i++)
-		host_cpuid(0x80000002 + i, 0, (struct cpuid_regs *)(brand + 16 * i));
+	if (r.eax >= 0x80000004)
+		for (unsigned i = 0; i < 3; i++)
+			host_cpuid(0x80000002 + i, 0, (struct cpuid_regs *)(brand + 16 * i));
 	/* What a JSON string cannot hold; a hypervisor below may say anything. */
 	for (char *c = brand; *c; c++)
 		*c = *c < ' ' || *c > '~' || *c == '"' || *c == '\\' ? '?' : *c;

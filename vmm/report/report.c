@@ -32,7 +32,9 @@ static void report_memory(report_say say, unsigned node)
 	 */
 	if (used && monitor_booted)
 		say("    %luM taken, %luM kept", taken, used - MIN(taken, used));
-	for (unsigned i = 0; taken && host_cpu_info(i); i++) {
+	if (!taken)
+		return;
+	for (unsigned i = 0; host_cpu_info(i); i++) {
 		u64 size = place_memory(i, node, name);
 
 		if (size)

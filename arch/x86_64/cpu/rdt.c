@@ -153,7 +153,9 @@ bool rdt_find(const struct rdt_caps *caps, const struct rdt_share *shares, unsig
 	*mask = 0;
 	if (!find_class(caps, shares, count, cache, class))
 		return false;
-	for (unsigned pass = 0; ways && !*mask && pass < 2; pass++)
+	if (!ways)
+		return true;
+	for (unsigned pass = 0; !*mask && pass < 2; pass++)
 		for (unsigned first = 0; first + ways <= caps->ways && !*mask; first++) {
 			u32 want = ways_from(first, ways);
 
@@ -162,7 +164,7 @@ bool rdt_find(const struct rdt_caps *caps, const struct rdt_share *shares, unsig
 			    (pass || !(want & caps->devices)))
 				*mask = want;
 		}
-	return !ways || *mask;
+	return *mask;
 }
 
 unsigned rdt_throttle(const struct rdt_caps *caps, unsigned percent)

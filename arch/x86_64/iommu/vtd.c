@@ -66,8 +66,9 @@ static bool switch_off(struct iommu_unit *u, u32 bit)
 /* What the unit does not see in the CPUs' caches goes to memory. */
 static void written(const struct iommu_unit *u, const void *from, size_t size)
 {
-	for (size_t at = 0; !u->coherent && at < size; at += CACHE_LINE)
-		cpu_clflush((const u8 *)from + at);
+	if (!u->coherent)
+		for (size_t at = 0; at < size; at += CACHE_LINE)
+			cpu_clflush((const u8 *)from + at);
 }
 
 static void put(const struct iommu_unit *u, u64 *entry, u64 value)

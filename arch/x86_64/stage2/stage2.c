@@ -82,9 +82,10 @@ int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct 
 
 static void free_tree(struct stage2 *s, u64 *table, unsigned level)
 {
-	for (unsigned i = 0; level && i < ENTRIES; i++)
-		if (s->fmt->present(table[i]) && !is_leaf(table[i], level))
-			free_tree(s, child(s, table[i]), level - 1);
+	if (level)
+		for (unsigned i = 0; i < ENTRIES; i++)
+			if (s->fmt->present(table[i]) && !is_leaf(table[i], level))
+				free_tree(s, child(s, table[i]), level - 1);
 	table_free(s, table);
 }
 

@@ -139,7 +139,9 @@ void lapic_direct_init(struct vcpu *vcpu)
 	     i++) {
 		u64 since = host_tsc();
 
-		while (vm->vcpus[i] != vcpu && vcpu_call(vm->vcpus[i], close_icr) == -EBUSY &&
+		if (vm->vcpus[i] == vcpu)
+			continue;
+		while (vcpu_call(vm->vcpus[i], close_icr) == -EBUSY &&
 		       vcpu_may_answer(vm->vcpus[i], since)) {
 			/*
 			 * Its owner may be waiting for this one: for a call to be taken, or for a

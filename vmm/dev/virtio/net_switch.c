@@ -107,7 +107,9 @@ struct net_port *net_owner(const struct net_segment *s, u64 to)
 struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to,
 			  const struct net_port *owner, unsigned *at)
 {
-	while (!from->mirror && *at < NET_PORTS) {
+	if (from->mirror)
+		return NULL;
+	while (*at < NET_PORTS) {
 		struct net_port *p = s->port[(*at)++];
 		bool meant = p && (owner ? p == owner : to & GROUP || p->learned);
 

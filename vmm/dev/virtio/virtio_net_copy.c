@@ -126,9 +126,11 @@ static bool put(struct port *to, unsigned queue, const struct net_header *header
 		virtq_stage(q, n - 1, v->chain.head, (u32)(at + part));
 		done += (u32)part;
 	} while (done < size);
-	for (unsigned i = 0; n > 1 && i < 2; i++)
-		if (guest_write(v->pci.vm, gpa(number[i]), i ? &(u8){ 0 } : &(u8){ (u8)n }, 1))
-			goto full;
+	if (n > 1)
+		for (unsigned i = 0; i < 2; i++)
+			if (guest_write(v->pci.vm, gpa(number[i]), i ? &(u8){ 0 } : &(u8){ (u8)n },
+					1))
+				goto full;
 	virtq_publish(q, n);
 	return true;
 full:
