@@ -53,11 +53,14 @@ static u16 read_register(const struct fixed_register *r)
 
 static void write_register(const struct fixed_register *r, u16 value)
 {
-	if (r->mmio)
-		r->width == 1 ? (void)(*r->mmio = (u8)value)
-			      : (void)(*(volatile u16 *)r->mmio = value);
+	if (r->mmio && r->width == 1)
+		*r->mmio = (u8)value;
+	else if (r->mmio)
+		*(volatile u16 *)r->mmio = value;
+	else if (r->width == 1)
+		outb(r->port, (u8)value);
 	else
-		r->width == 1 ? outb(r->port, (u8)value) : outw(r->port, value);
+		outw(r->port, value);
 }
 
 static bool find_s5(void)

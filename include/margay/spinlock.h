@@ -34,7 +34,10 @@ static inline void spin_lock_inline(struct spinlock *l)
 
 static inline void spin_lock(struct spinlock *l)
 {
-	__STDC_HOSTED__ ? spin_lock_inline(l) : spin_lock_call(l);
+	if (__STDC_HOSTED__)
+		spin_lock_inline(l);
+	else
+		spin_lock_call(l);
 }
 
 /* Takes the lock where nobody has it and nobody waits for it. */

@@ -20,7 +20,12 @@ u32 pci_port_read(struct pci_address a, u16 offset, unsigned size)
 
 	spin_lock(&config_lock);
 	choose(a, offset);
-	value = size == 1 ? inb(port) : size == 2 ? inw(port) : inl(port);
+	if (size == 1)
+		value = inb(port);
+	else if (size == 2)
+		value = inw(port);
+	else
+		value = inl(port);
 	spin_unlock(&config_lock);
 	return value;
 }
@@ -31,6 +36,11 @@ void pci_port_write(struct pci_address a, u16 offset, unsigned size, u32 value)
 
 	spin_lock(&config_lock);
 	choose(a, offset);
-	size == 1 ? outb(port, (u8)value) : size == 2 ? outw(port, (u16)value) : outl(port, value);
+	if (size == 1)
+		outb(port, (u8)value);
+	else if (size == 2)
+		outw(port, (u16)value);
+	else
+		outl(port, value);
 	spin_unlock(&config_lock);
 }

@@ -72,7 +72,8 @@ unsigned host_cpu_this(void)
 
 void host_interrupt_window(void)
 {
-	cpu_closed(this_cpu()) ? (void)0 : trap_window();
+	if (!cpu_closed(this_cpu()))
+		trap_window();
 	nmi_look();
 	mce_look();
 	timer_run_due();

@@ -474,7 +474,12 @@ void vmm_guest(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit)
 		case 2: load_rflags(vcpu, in); break;
 		case 3: write_memory(vcpu, in); break;
 		case 4: write_entry(vcpu, f, in); break;
-		case 5: op & 1 ? load_cs(vcpu, f, in) : load_segment(f, in); break;
+		case 5:
+			if (op & 1)
+				load_cs(vcpu, f, in);
+			else
+				load_segment(f, in);
+			break;
 		default: happen(vcpu, in);
 		}
 	}

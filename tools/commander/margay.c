@@ -82,7 +82,10 @@ void show(enum commander_request what, const char *text)
 {
 	char *lines = lines_of(what, text);
 
-	json ? shape_answer(what, lines) : answer_table(lines);
+	if (json)
+		shape_answer(what, lines);
+	else
+		answer_table(lines);
 	free(lines);
 }
 
@@ -149,14 +152,20 @@ static void show_file(const char *name)
 
 static void command_show(const struct words *w)
 {
-	w->file ? show_file(w->arg[0]) : show(COMMANDER_SHOW, w->arg[0]);
+	if (w->file)
+		show_file(w->arg[0]);
+	else
+		show(COMMANDER_SHOW, w->arg[0]);
 }
 
 static void command_log(const struct words *w)
 {
 	char *answer = ask(COMMANDER_LOG, w->n ? w->arg[0] : LINES, NULL);
 
-	json ? shape_log(answer) : (void)fputs(answer, stdout);
+	if (json)
+		shape_log(answer);
+	else
+		fputs(answer, stdout);
 }
 
 static void command_metrics(const struct words *w)

@@ -86,9 +86,12 @@ static void put_disks(const char *lines)
 		if (!image && !is_a(line, "scratch"))
 			continue;
 		printf("%s{\"image\":", comma);
-		image ? json_text(value, strcspn(value, "\n")) : (void)printf("null");
-		image ? (void)printf(",\"scratch\":null}")
-		      : (void)printf(",\"scratch\":%lu}", strtoul(value, NULL, 10));
+		if (image) {
+			json_text(value, strcspn(value, "\n"));
+			printf(",\"scratch\":null}");
+		} else {
+			printf("null,\"scratch\":%lu}", strtoul(value, NULL, 10));
+		}
 		comma = ",";
 	}
 	putchar(']');
@@ -122,7 +125,10 @@ static void put_node(const char *lines)
 	for (const char *line = lines; *line && !own; line = next_line(line))
 		own = is_a(line, "own") ? line : NULL;
 	/* An older node's answer may end before it. */
-	own ? json_object(own) : (void)printf("null");
+	if (own)
+		json_object(own);
+	else
+		printf("null");
 	printf(",\n\"cpus\":");
 	put_array(lines, "cpu");
 	putchar('}');

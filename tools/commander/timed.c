@@ -30,7 +30,10 @@ double seconds_of(const char *text)
 
 static void put_vm(char *lines)
 {
-	json ? shape_answer(COMMANDER_SHOW, lines) : answer_table(lines);
+	if (json)
+		shape_answer(COMMANDER_SHOW, lines);
+	else
+		answer_table(lines);
 	free(lines);
 }
 

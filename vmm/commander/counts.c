@@ -29,8 +29,10 @@ static void say_vm(unsigned i)
 	counted = monitor_vm_name(i);
 	for (unsigned k = 0; (kind = outcome_kind(k)); k++) {
 		n = outcome_count(&monitor_slots[i], k);
-		n ? commander_say("vm=%s\tended=%s\tcount=%lu", counted, kind, n)
-		  : commander_skip();
+		if (n)
+			commander_say("vm=%s\tended=%s\tcount=%lu", counted, kind, n);
+		else
+			commander_skip();
 	}
 	vm = monitor_vm_hold(i);
 	if (vm)

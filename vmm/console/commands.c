@@ -80,8 +80,10 @@ static void say_result(const char *name, int err, const char *done)
 		}
 	if (err == -EALREADY)
 		console_say("%s is %s already", name, done);
+	else if (err)
+		console_say("%s: error %d", name, -err);
 	else
-		err ? console_say("%s: error %d", name, -err) : console_say("%s: %s", name, done);
+		console_say("%s: %s", name, done);
 }
 
 static void command_start(const struct command_args *args)
