@@ -75,14 +75,15 @@ void console_follow(bool vm)
 bool console_follow_interrupt(void)
 {
 	static u8 asks; /* 0: nobody; 1: a CPU; 2: it shall once more */
-	u8 once;
 	bool asked = false;
+	u8 once;
 
 	/* One that has just lost the interrupt may be at it still. */
 	if (__atomic_exchange_n(&asks, 2, __ATOMIC_SEQ_CST))
 		return true;
 	do {
-		__atomic_store_n(&asks, once = 1, __ATOMIC_SEQ_CST);
+		once = 1;
+		__atomic_store_n(&asks, once, __ATOMIC_SEQ_CST);
 		asked |= console_interrupt();
 	} while (!__atomic_compare_exchange_n(&asks, &once, 0, false, __ATOMIC_SEQ_CST,
 					      __ATOMIC_SEQ_CST));

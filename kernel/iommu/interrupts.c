@@ -227,8 +227,12 @@ int host_iommu_reserve(unsigned index, unsigned count, struct host_messages *out
 	if (iommu_ops->take) {
 		first = iommu_ops->take(u, source_of(f), 1, 0);
 	} else {
-		while (words && (first = find_words(unit, words)) < 0)
+		while (words) {
+			first = find_words(unit, words);
+			if (first >= 0)
+				break;
 			words--;
+		}
 		if (first >= 0)
 			memset(&tables[unit].use->owner[first], FUNCTION, words);
 	}

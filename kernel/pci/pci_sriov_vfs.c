@@ -259,8 +259,10 @@ bool host_sriov_text(unsigned index, char *text, size_t size)
 	/* Where they are may be said only when their number is (9.3.3.9). */
 	if (!why && !s.offset)
 		fit = s.total;
-	while (!why && fit < s.total && !(why = beyond(&s, f, fit + 1, port, port && !ari)))
-		fit++;
+	while (!why && fit < s.total) {
+		why = beyond(&s, f, fit + 1, port, port && !ari);
+		fit += !why;
+	}
 	if (fit)
 		snprintf(text, size,
 			 "up to %u virtual functions, if there is room for their registers", fit);

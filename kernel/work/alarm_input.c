@@ -22,6 +22,11 @@
 
 static void over(struct host_timer *) { }
 
+static bool has_come(const struct cpu *cpu, u64 before)
+{
+	return __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before;
+}
+
 /*
  * Does an NMI come by this input, each time? Asleep, so that an emulator's timers run that has one
  * CPU for them and this one.
@@ -40,9 +45,11 @@ static bool try(unsigned n, unsigned input)
 
 		host_timer_arm(&timeout, patience);
 		hpet_alarm_arm(0);
-		while (!(came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before) &&
-		       rdtsc() < patience)
+		came = has_come(cpu, before);
+		while (!came && rdtsc() < patience) {
 			host_cpu_wait();
+			came = has_come(cpu, before);
+		}
 		host_timer_cancel(&timeout);
 	}
 	hpet_alarm_stop();
@@ -70,10 +77,14 @@ void alarm_init(void)
 	for (unsigned i = 0; i < HOST_PCI_FUNCTIONS; i++)
 		if (!host_intx_route(i, &line) && line.gsi < 32)
 			taken |= 1u << line.gsi;
-	for (unsigned n = 0; n < COMPARATORS && !found; n++)
-		for (u32 left; (left = hpet_alarm_inputs(n) & INPUTS & ~taken) && !found;
-		     taken |= left & -left)
+	for (unsigned n = 0; n < COMPARATORS && !found; n++) {
+		u32 left = hpet_alarm_inputs(n) & INPUTS & ~taken;
+
+		for (; left && !found; left &= left - 1) {
 			found = try(n, (unsigned)__builtin_ctz(left));
+			taken |= left & -left;
+		}
+	}
 	if (found)
 		alarm_begin();
 }

@@ -13,6 +13,11 @@
 #define TRIES 3
 #define TRY_MS 250u /* far more than an interrupt takes, on a slow emulator, too */
 
+static bool has_come(const struct cpu *cpu, u64 before)
+{
+	return __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before;
+}
+
 bool nmi_comes(void (*ask)(bool on))
 {
 	const struct cpu *cpu = this_cpu();
@@ -26,9 +31,11 @@ bool nmi_comes(void (*ask)(bool on))
 		nmi_expected(cpu->id);
 		before = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED);
 		ask(true);
-		while (!(came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before) &&
-		       rdtsc() < patience)
+		came = has_come(cpu, before);
+		while (!came && rdtsc() < patience) {
 			cpu_pause();
+			came = has_come(cpu, before);
+		}
 		ask(false);
 	}
 	/* Now: the next window may be far. */

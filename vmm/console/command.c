@@ -70,8 +70,10 @@ static bool parse_vm(const char *word, command_vm_name vm_name, struct command_a
 	const char *name;
 
 	for (args->vm = 0; (name = vm_name(args->vm)); args->vm++)
-		if (!strcmp(name, word))
-			return args->has_vm = true;
+		if (!strcmp(name, word)) {
+			args->has_vm = true;
+			return true;
+		}
 	return false;
 }
 

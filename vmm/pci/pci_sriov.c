@@ -154,12 +154,12 @@ u8 vm_pci_last_bus(const struct host_pci_function *f)
 {
 	u8 last = f->address.bus;
 	struct host_pci_function vf;
-	int index;
+	int index = host_sriov_vf(f->index, 0);
 
-	for (unsigned n = 0;
-	     (index = host_sriov_vf(f->index, n)) >= 0 && host_pci_function((unsigned)index, &vf);
-	     n++)
+	for (unsigned n = 1; index >= 0 && host_pci_function((unsigned)index, &vf); n++) {
 		last = MAX(last, vf.address.bus);
+		index = host_sriov_vf(f->index, n);
+	}
 	return last;
 }
 

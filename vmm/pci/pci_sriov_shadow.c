@@ -13,15 +13,17 @@ static const struct pci_device *shadow_of(const struct vm_pci *pci, u8 bus, u8 d
 		return NULL;
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		const struct pci_device *d = pci->device[i];
-		int index;
-
 		if (!d->sriov.at || !(d->sriov.control & PCI_SRIOV_ENABLE))
 			continue;
-		for (unsigned n = 0;
-		     n < d->sriov.count && (index = host_sriov_vf(d->host->index, n)) >= 0; n++)
+		for (unsigned n = 0; n < d->sriov.count; n++) {
+			int index = host_sriov_vf(d->host->index, n);
+
+			if (index < 0)
+				break;
 			if (host_pci_function((unsigned)index, vf) && vf->address.bus == bus &&
 			    vf->address.devfn == devfn)
 				return d;
+		}
 	}
 	return NULL;
 }

@@ -118,8 +118,10 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 	if (IS_ENABLED(CONFIG_VM_RDT) &&
 	    !host_rdt_take(vm, &wish, s->plan.cpu, s->plan.nr_cpus, text))
 		return vm_config_error(err, vm->config->file, vm->config->line_rdt, "%s", text);
-	if (take_extents(vm, &s->plan) ||
-	    !(vm->vcpus = host_pages_alloc(cpu_pages(s->plan.nr_cpus), -1))) {
+	e = take_extents(vm, &s->plan);
+	if (!e)
+		vm->vcpus = host_pages_alloc(cpu_pages(s->plan.nr_cpus), -1);
+	if (e || !vm->vcpus) {
 		free_extents(vm);
 		host_rdt_free(vm);
 		return -EAGAIN;

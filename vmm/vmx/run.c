@@ -263,10 +263,14 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 	if (vcpu->event.type != HVM_EVENT_NONE)
 		inject(&vcpu->event);
 	vmwrite(VMCS_GUEST_RIP, r->rip); /* nearly always another one */
-	if (r->gpr[GPR_RSP] != x->rsp)
-		vmwrite(VMCS_GUEST_RSP, x->rsp = r->gpr[GPR_RSP]);
-	if (r->rflags != x->rflags)
-		vmwrite(VMCS_GUEST_RFLAGS, x->rflags = r->rflags);
+	if (r->gpr[GPR_RSP] != x->rsp) {
+		x->rsp = r->gpr[GPR_RSP];
+		vmwrite(VMCS_GUEST_RSP, x->rsp);
+	}
+	if (r->rflags != x->rflags) {
+		x->rflags = r->rflags;
+		vmwrite(VMCS_GUEST_RFLAGS, x->rflags);
+	}
 	if (unlikely(x->interruptibility & INTERRUPTIBILITY_SHADOW && !r->shadow))
 		vmx_set_interruptibility(x, x->interruptibility & ~(u64)INTERRUPTIBILITY_SHADOW);
 	if (vcpu_is_cleaned(vcpu))
