@@ -366,5 +366,7 @@ int aml_integer(const struct aml_tables *t, const struct aml_name *scope, u32 se
 	struct aml_span s;
 	int err = aml_constant(t, scope, seg, &s, &in);
 
-	return err ? err : aml_take_integer(&s, value) ? 0 : -EINVAL;
+	if (err)
+		return err;
+	return aml_take_integer(&s, value) ? 0 : -EINVAL;
 }

@@ -80,10 +80,14 @@ static const char *read_ivmd(const u8 *p, struct acpi_ivrs_sub sub, struct ivrs_
 		return "a memory block wraps around";
 	if (out->nr_memory == IVRS_MAX_MEMORY)
 		return "more than 64 memory blocks";
-	first = sub.type == ACPI_IVMD_ALL ? 0 : m.device_id;
-	last = sub.type == ACPI_IVMD_ALL     ? 0xffff
-	       : sub.type == ACPI_IVMD_RANGE ? m.auxiliary
-					     : m.device_id;
+	first = m.device_id;
+	last = m.device_id;
+	if (sub.type == ACPI_IVMD_RANGE)
+		last = m.auxiliary;
+	if (sub.type == ACPI_IVMD_ALL) {
+		first = 0;
+		last = 0xffff;
+	}
 	if (last < first)
 		return "a memory block's device range ends before it starts";
 	out->memory[out->nr_memory++] = (struct ivrs_memory){

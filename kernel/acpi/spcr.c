@@ -16,6 +16,14 @@ static u32 speed(u8 code)
 	return code < ARRAY_SIZE(rates) ? rates[code] : 0;
 }
 
+/* -1: none that it can have. */
+static int irq_of(const struct acpi_spcr *t)
+{
+	if (t->interrupt & BY_8259 && t->irq < 16)
+		return acpi_uart_irq(t->irq);
+	return t->interrupt & BY_IOAPIC && t->gsi <= 255 ? acpi_uart_irq(t->gsi) : -1;
+}
+
 const char *spcr_read(const void *table, size_t size, struct acpi_uart *out)
 {
 	struct acpi_spcr t;
@@ -30,9 +38,7 @@ const char *spcr_read(const void *table, size_t size, struct acpi_uart *out)
 	*out = (struct acpi_uart){
 		.mmio = t.base.space_id == ACPI_SPACE_MEMORY,
 		.address = t.base.address,
-		.irq = t.interrupt & BY_8259 && t.irq < 16       ? acpi_uart_irq(t.irq)
-		       : t.interrupt & BY_IOAPIC && t.gsi <= 255 ? acpi_uart_irq(t.gsi)
-								 : -1,
+		.irq = irq_of(&t),
 		.baud = speed(t.baud),
 	};
 	if (!out->mmio)

@@ -129,9 +129,8 @@ static enum boot_memory type_of(u32 type, bool efi)
 		[1 ... 4] = BOOT_MEMORY_USABLE, [7] = BOOT_MEMORY_USABLE, [8] = BOOT_MEMORY_BAD,
 		[9] = BOOT_MEMORY_ACPI,         [10] = BOOT_MEMORY_NVS,
 	};
-	u8 known = efi                         ? (type < ARRAY_SIZE(uefi) ? uefi[type] : 0)
-		   : type < ARRAY_SIZE(loader) ? loader[type]
-					       : 0;
+	const u8 *types = efi ? uefi : loader;
+	u8 known = type < (efi ? ARRAY_SIZE(uefi) : ARRAY_SIZE(loader)) ? types[type] : 0;
 
 	return known ? (enum boot_memory)known : BOOT_MEMORY_RESERVED;
 }

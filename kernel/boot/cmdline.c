@@ -167,6 +167,16 @@ static bool parse_screen(struct span value, struct cmdline *out)
 	return parse_seconds(value, "none", PAGE_MAX, &out->screen);
 }
 
+/* NULL: it is none of its words. */
+static bool *check_flag(struct span word, struct cmdline *c)
+{
+	if (span_is(word, "stay"))
+		return &c->check_stay;
+	if (span_is(word, "dump"))
+		return &c->check_dump;
+	return span_is(word, "json") ? &c->check_json : NULL;
+}
+
 /*
  * check, or check= with seconds, then stay, dump and json, each if wanted; `value` is what follows
  * the word itself.
@@ -182,13 +192,12 @@ static bool parse_check(struct span value, struct cmdline *out)
 		return false;
 	for (; more; first = false) {
 		struct span part = span_part(&value, ',', &more);
-		bool *flag = span_is(part, "stay")   ? &c.check_stay
-			     : span_is(part, "dump") ? &c.check_dump
-			     : span_is(part, "json") ? &c.check_json
-						     : NULL;
+		bool *flag = check_flag(part, &c);
 
-		if (flag ? *flag
-			 : !first || !whole_number(part, 10, CHECK_MAX, &seconds) || !seconds)
+		/* Once each; seconds come first. */
+		if (flag && *flag)
+			return false;
+		if (!flag && (!first || !whole_number(part, 10, CHECK_MAX, &seconds) || !seconds))
 			return false;
 		if (flag == &c.check_json && !HAS(CONFIG_CHECK_JSON))
 			return lacks("CONFIG_CHECK_JSON");
@@ -276,12 +285,12 @@ static const char *take_word(struct span word, struct cmdline *out, char *list, 
 			lacking = WORD_LACKS(&words[i]);
 			return !lacking && words[i].parse(value, out) ? NULL : words[i].expected;
 		}
-		if (!WORD_LACKS(&words[i]))
+		if (!WORD_LACKS(&words[i])) {
+			const char *before = i + 1 < ARRAY_SIZE(words) ? ", " : " or ";
+
 			used += (size_t)snprintf(list + used, size - used, "%s%s",
-						 !used                       ? ""
-						 : i + 1 < ARRAY_SIZE(words) ? ", "
-									     : " or ",
-						 words[i].name);
+						 used ? before : "", words[i].name);
+		}
 	}
 	return list;
 }

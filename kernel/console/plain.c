@@ -33,6 +33,19 @@ static unsigned sequence(const u8 *s, unsigned n)
 	return i + (i < n && within(s[i], 0x30, 0x7e));
 }
 
+/* May it stand behind `first`? U+0080-U+009F are controls, and refused. */
+static bool is_second(u8 first, u8 byte)
+{
+	switch (first) {
+	case 0xc2:
+	case 0xe0: return within(byte, 0xa0, 0xbf);
+	case 0xed: return within(byte, 0x80, 0x9f);
+	case 0xf0: return within(byte, 0x90, 0xbf);
+	case 0xf4: return within(byte, 0x80, 0x8f);
+	default: return within(byte, 0x80, 0xbf);
+	}
+}
+
 /*
  * Bytes of a character of more than one: well-formed UTF-8 (Unicode, table 3-7), but neither one of
  * the controls U+0080-U+009F nor one that turns the text behind it round, U+202A-U+202E and
@@ -40,11 +53,9 @@ static unsigned sequence(const u8 *s, unsigned n)
  */
 static unsigned utf8(const u8 *s, unsigned n)
 {
-	unsigned size = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	u8 first = s[0] == 0xc2 || s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
-	u8 last = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
+	unsigned size = 2 + (s[0] >= 0xe0) + (s[0] >= 0xf0);
 
-	if (!within(s[0], 0xc2, 0xf4) || size > n || !within(s[1], first, last))
+	if (!within(s[0], 0xc2, 0xf4) || size > n || !is_second(s[0], s[1]))
 		return 0;
 	for (unsigned i = 2; i < size; i++)
 		if (!within(s[i], 0x80, 0xbf))

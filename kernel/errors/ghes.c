@@ -91,6 +91,13 @@ struct sum {
 	bool fatal;
 };
 
+static struct log_limit *limit_of(const struct hest_found *found)
+{
+	if (found->fatal)
+		return &fatal;
+	return found->lost ? &lost : &corrected;
+}
+
 static void look_at(unsigned i, struct sum *sum)
 {
 	char text[200];
@@ -105,10 +112,8 @@ static void look_at(unsigned i, struct sum *sum)
 		sum->sections++;
 		sum->fatal |= found.fatal;
 		if (found.fatal || !found.lost || !memory_lost_told(found.page))
-			host_log_limited(found.fatal  ? &fatal
-					 : found.lost ? &lost
-						      : &corrected,
-					 "margay", "firmware reports an error: %s", text);
+			host_log_limited(limit_of(&found), "margay",
+					 "firmware reports an error: %s", text);
 		if (!found.lost)
 			continue;
 		sum->lost++;
@@ -149,5 +154,7 @@ enum mce_verdict ghes_judge(u64 *page)
 	struct sum sum = look_at_all();
 
 	*page = sum.lost == 1 ? sum.page : HOST_LOST_UNKNOWN;
-	return sum.fatal ? MCE_FATAL : sum.lost ? MCE_USED : MCE_NONE;
+	if (sum.fatal)
+		return MCE_FATAL;
+	return sum.lost ? MCE_USED : MCE_NONE;
 }

@@ -42,13 +42,13 @@ static unsigned find(u16 segment, u16 bdf)
 
 static void report(const struct iommu_fault *f, u16 segment)
 {
-	const char *more = f->count == IOMMU_REPORTS ? "; more of it is not reported" : "",
-		   *what = f->interrupt ? "interrupt blocked: entry"
-			   : f->write   ? "DMA blocked: writes to"
-					: "DMA blocked: reads from";
+	const char *more = f->count == IOMMU_REPORTS ? "; more of it is not reported" : "";
+	const char *what = f->write ? "DMA blocked: writes to" : "DMA blocked: reads from";
 	unsigned i = find(segment, f->bdf);
 	const struct host_iommu *d = i == NOBODY ? NULL : iommu_domain_of(i);
 
+	if (f->interrupt)
+		what = "interrupt blocked: entry";
 	if (f->count <= IOMMU_REPORTS)
 		printk_error("iommu: %02x:%02x.%u, %s%s: %s %#lx, reason %u%s", f->bdf >> 8,
 			     PCI_DEVICE(f->bdf & 0xff), PCI_FUNCTION(f->bdf), d ? "of " : "",

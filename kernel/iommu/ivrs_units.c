@@ -55,11 +55,13 @@ static struct dmar_scope *add_scope(struct dmar_info *d, u16 type, u16 first, u1
 /* An I/O APIC or an HPET by its requester ID; what others there may be has its settings. */
 static bool special(struct dmar_info *d, const u8 *e)
 {
-	u16 type = e[7] == SPECIAL_IOAPIC ? DMAR_SCOPE_IOAPIC
-		   : e[7] == SPECIAL_HPET ? DMAR_SCOPE_HPET
-					  : DMAR_SCOPE_RANGE;
+	u16 type = DMAR_SCOPE_RANGE;
 	struct dmar_scope *s;
 
+	if (e[7] == SPECIAL_IOAPIC)
+		type = DMAR_SCOPE_IOAPIC;
+	else if (e[7] == SPECIAL_HPET)
+		type = DMAR_SCOPE_HPET;
 	if (type == DMAR_SCOPE_RANGE && !(e[3] & ACPI_IVHD_SETTINGS))
 		return true;
 	s = add_scope(d, type, id_at(e + 5), id_at(e + 5), e[3]);

@@ -155,6 +155,14 @@ void printk_panic(void)
 	spin_unlock(&ring_lock);
 }
 
+/* By the digit before a line of the ring. */
+static enum loglevel level_of(char digit)
+{
+	if (digit == '0')
+		return LOGLEVEL_ERROR;
+	return digit == '1' ? LOGLEVEL_INFO : LOGLEVEL_DEBUG;
+}
+
 void printk_last(const struct log_ring *log, unsigned lines,
 		 void (*fn)(enum loglevel level, const char *text, size_t length))
 {
@@ -181,10 +189,7 @@ void printk_last(const struct log_ring *log, unsigned lines,
 			if (n < sizeof(text) - 1)
 				text[n++] = c;
 		text[n] = 0;
-		fn(level == '0'   ? LOGLEVEL_ERROR
-		   : level == '1' ? LOGLEVEL_INFO
-				  : LOGLEVEL_DEBUG,
-		   text, n);
+		fn(level_of(level), text, n);
 	}
 }
 

@@ -59,12 +59,17 @@ static void read_rom(const struct pcicap_reader *r, write_fn write32, u16 at, st
 		bar->size = size_of(mask_of(r, write32, at, ~PCI_ROM_FLAGS) & ~PCI_ROM_FLAGS);
 }
 
+static unsigned bars_of(u8 header_type)
+{
+	if (header_type == PCI_HEADER_FUNCTION)
+		return 6;
+	return header_type == PCI_HEADER_BRIDGE ? 2 : 0;
+}
+
 void pciinfo_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 offset, u32 value),
 		  u8 header_type, u32 class_code, struct pci_bar bar[PCI_BARS])
 {
-	unsigned count = header_type == PCI_HEADER_FUNCTION ? 6
-			 : header_type == PCI_HEADER_BRIDGE ? 2
-							    : 0;
+	unsigned count = bars_of(header_type);
 	/* status bits are cleared by writing ones */
 	u32 command = get(r, PCI_REG_COMMAND) & 0xffff;
 	write_fn write32 = class_code >> 8 == PCI_CLASS_HOST_BRIDGE ? NULL : write;

@@ -38,9 +38,9 @@ static bool find_room(const struct pci_function *pf, struct sriov *s, unsigned i
 
 			if (!pci_bar_is_memory(other))
 				continue;
-			b->base = fits(pf, s, i, above, size)   ? above
-				  : fits(pf, s, i, below, size) ? below
-								: 0;
+			b->base = fits(pf, s, i, above, size) ? above : 0;
+			if (!b->base && fits(pf, s, i, below, size))
+				b->base = below;
 			if (b->base)
 				return true;
 		}

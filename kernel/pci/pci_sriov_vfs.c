@@ -203,10 +203,11 @@ static const char *begin(struct card *c, unsigned count)
 	why = sriov_read(&reader, write_config, at, &c->sriov);
 	for (unsigned n = count; !why && n; n--)
 		why = beyond(&c->sriov, f, n, port, port && !c->ari);
-	why = why ? why
-	      : count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count)
-		      ? "the machine has more functions than fit"
-		      : pci_vf_place(f, &c->sriov, count);
+	if (why)
+		return why;
+	if (count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count))
+		return "the machine has more functions than fit";
+	why = pci_vf_place(f, &c->sriov, count);
 	if (!why)
 		add(c, count);
 	return why;

@@ -93,14 +93,14 @@ static bool measure_fine(u64 enumerated, struct tsc_rate *fine)
 
 void clock_refine(void)
 {
-	const char *kind = cpu_features.invariant_tsc ? "invariant"
-			   : cpu_features.tcg         ? "constant under TCG"
-						      : "not invariant";
+	const char *kind = cpu_features.tcg ? "constant under TCG" : "not invariant";
 	u64 enumerated = tsc_enumerated_hz(), chosen;
 	struct tsc_rate fine = { 0 };
 	char error[TSC_ERROR_TEXT];
 	bool exact;
 
+	if (cpu_features.invariant_tsc)
+		kind = "invariant";
 	if (ref.read && !measure_fine(enumerated, &fine)) {
 		printk_error("TSC: no rate fits all readings of the %s: one is not steady",
 			     ref.name);

@@ -13,13 +13,12 @@
 static size_t utf8_size(const char *s, size_t n)
 {
 	unsigned char first = (unsigned char)*s, second = n > 1 ? (unsigned char)s[1] : 0;
-	size_t size = first < 0x80   ? 1
-		      : first < 0xc2 ? 0
-		      : first < 0xe0 ? 2
-		      : first < 0xf0 ? 3
-		      : first < 0xf5 ? 4
-				     : 0;
+	size_t size = 0;
 
+	if (first < 0x80)
+		size = 1;
+	else if (first >= 0xc2 && first < 0xf5)
+		size = 2 + (first >= 0xe0) + (first >= 0xf0);
 	/* Longer than need be, a half of UTF-16's pairs, beyond U+10FFFF. */
 	if (size > n || (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
 	    (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))

@@ -171,10 +171,11 @@ static void put_sample(FILE *to, const struct metric *m, const char *line)
 		put_label_value(to, label);
 		fputc('"', to);
 	}
-	fprintf(to, "%s %s\n", m->label[0][0] ? "}" : "",
-		m->value == NUMBER                         ? value
-		: m->value == ONE || !strcmp(value, "yes") ? "1"
-							   : "0");
+	fputs(m->label[0][0] ? "} " : " ", to);
+	if (m->value == NUMBER)
+		fprintf(to, "%s\n", value);
+	else
+		fputs(m->value == ONE || !strcmp(value, "yes") ? "1\n" : "0\n", to);
 }
 
 static void put_metric(FILE *to, const struct metric *m, const char *lines)
@@ -230,9 +231,12 @@ static int ask(struct margay *m, char *lines[SOURCES])
 {
 	int err = margay_lines(m, COMMANDER_HELLO, "", &lines[INFO]);
 
-	err = err ? err : margay_lines(m, COMMANDER_LIST, "", &lines[LIST]);
-	err = err ? err : margay_lines(m, COMMANDER_NODE, "", &lines[NODE]);
-	err = err ? err : ask_stats(m, lines[LIST], &lines[STATS]);
+	if (!err)
+		err = margay_lines(m, COMMANDER_LIST, "", &lines[LIST]);
+	if (!err)
+		err = margay_lines(m, COMMANDER_NODE, "", &lines[NODE]);
+	if (!err)
+		err = ask_stats(m, lines[LIST], &lines[STATS]);
 	return err ? err : ask_counts(m, &lines[COUNTS]);
 }
 
@@ -241,11 +245,15 @@ int metrics_write(struct margay *m, FILE *to)
 	char *lines[SOURCES] = { NULL };
 	int err = ask(m, lines);
 
-	for (unsigned i = 0; !err && i < sizeof(metrics) / sizeof(*metrics); i++)
-		put_metric(to, &metrics[i], lines[metrics[i].source]);
+	if (!err) {
+		for (unsigned i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
+			put_metric(to, &metrics[i], lines[metrics[i].source]);
+		if (fflush(to) || ferror(to))
+			err = -1;
+	}
 	for (unsigned i = 0; i < SOURCES; i++)
 		free(lines[i]);
-	return err ? err : fflush(to) || ferror(to) ? -1 : 0;
+	return err;
 }
 
 /* ---- a file ----------------------------------------------------------------------------- */

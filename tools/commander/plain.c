@@ -13,6 +13,19 @@ static int within(unsigned char byte, unsigned char first, unsigned char last)
 	return byte >= first && byte <= last;
 }
 
+/* May it stand behind `first`? */
+static int is_second(unsigned char first, unsigned char byte)
+{
+	switch (first) {
+	case 0xc2:
+	case 0xe0: return within(byte, 0xa0, 0xbf);
+	case 0xed: return within(byte, 0x80, 0x9f);
+	case 0xf0: return within(byte, 0x90, 0xbf);
+	case 0xf4: return within(byte, 0x80, 0x8f);
+	default: return within(byte, 0x80, 0xbf);
+	}
+}
+
 /*
  * What so many bytes are the beginning of: 1: a character of more than one (Unicode, table 3-7),
  * whole; 0: one that goes on; -1: none, one of the controls U+0080-U+009F, or one that turns the
@@ -20,11 +33,9 @@ static int within(unsigned char byte, unsigned char first, unsigned char last)
  */
 static int utf8(const unsigned char *s, unsigned n)
 {
-	unsigned size = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	unsigned char first = s[0] == 0xc2 || s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
-	unsigned char last = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
+	unsigned size = 2 + (s[0] >= 0xe0) + (s[0] >= 0xf0);
 
-	if (!within(s[0], 0xc2, 0xf4) || (n > 1 && !within(s[1], first, last)))
+	if (!within(s[0], 0xc2, 0xf4) || (n > 1 && !is_second(s[0], s[1])))
 		return -1;
 	for (unsigned i = 2; i < n; i++)
 		if (!within(s[i], 0x80, 0xbf))

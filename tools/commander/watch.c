@@ -232,7 +232,8 @@ void command_watch(const struct words *)
 	signal(SIGPIPE, SIG_IGN);
 	fcntl(listening, F_SETFL, O_NONBLOCK);
 	for (;;) {
-		long left = count ? due - now_ms() : by_systemd ? IDLE_MS : -1;
+		long idle = by_systemd ? IDLE_MS : -1;
+		long left = count ? due - now_ms() : idle;
 		unsigned n = count;
 		int some = wait_for_events(polled, listening, count && left < 0 ? 0 : left);
 

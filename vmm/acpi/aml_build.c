@@ -35,5 +35,7 @@ void aml_init(struct aml *a, void *buf, size_t cap)
 
 int aml_error(const struct aml *a)
 {
-	return a->error ? a->error : a->depth ? -EINVAL : 0;
+	if (a->error)
+		return a->error;
+	return a->depth ? -EINVAL : 0;
 }

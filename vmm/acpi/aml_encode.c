@@ -55,8 +55,10 @@ static void put_integer(struct aml *a, u64 value)
 	static const u8 prefix[] = {
 		[1] = AML_BYTE, [2] = AML_WORD, [4] = AML_DWORD, [8] = AML_QWORD
 	};
-	unsigned bytes = value <= 0xff ? 1 : value <= 0xffff ? 2 : value <= 0xffffffff ? 4 : 8;
+	unsigned bytes = 1;
 
+	while (bytes < 8 && value >> (8 * bytes))
+		bytes *= 2;
 	/* 0 and 1 are their own opcodes. */
 	if (value > 1)
 		aml_put(a, prefix[bytes], 1);
@@ -70,6 +72,16 @@ static void open(struct aml *a)
 		aml_fail(a, -EINVAL);
 	else if (!a->error)
 		a->start[a->depth++] = a->len;
+}
+
+/* Of a PkgLength: 6 bits by one byte, 12, 20 or 28 by more. */
+static unsigned length_bytes(size_t content)
+{
+	if (content + 1 < 0x40)
+		return 1;
+	if (content + 2 < 0x1000)
+		return 2;
+	return content + 3 < 0x100000 ? 3 : 4;
 }
 
 /* Moves the content up and writes PkgLength before it: it counts itself (20.2.4). */
@@ -86,7 +98,7 @@ void aml_end(struct aml *a)
 	}
 	start = a->start[--a->depth];
 	content = a->len - start;
-	bytes = content + 1 < 0x40 ? 1 : content + 2 < 0x1000 ? 2 : content + 3 < 0x100000 ? 3 : 4;
+	bytes = length_bytes(content);
 	length = content + bytes;
 	if (a->cap - a->len < bytes || length > PKG_LENGTH_MAX) {
 		aml_fail(a, -ENOSPC);

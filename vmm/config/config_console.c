@@ -13,9 +13,9 @@ int config_set_console_log(struct parser *p, struct span v)
 	u64 n, unit;
 
 	if (span_number(&rest, 10, &n)) {
-		unit = rest.n == 1 && rest.p[0] == 'K'   ? 1
-		       : rest.n == 1 && rest.p[0] == 'M' ? 1024
-							 : 0;
+		unit = span_is(rest, "K") ? 1 : 0;
+		if (span_is(rest, "M"))
+			unit = 1024;
 		if ((!n && !rest.n) || (n && unit && n <= KIB_MAX / unit && n * unit % 4 == 0)) {
 			p->config->console_log = (unsigned)(n * unit);
 			return 0;

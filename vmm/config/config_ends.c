@@ -8,6 +8,17 @@
 #define RESTARTS_MAX 100000
 #define RESTART_SECONDS_MAX (30 * 24 * 3600u)
 
+/* 0: no unit of time. */
+static u64 seconds_of(char unit)
+{
+	switch (unit) {
+	case 's': return 1;
+	case 'm': return 60;
+	case 'h': return 3600;
+	default: return 0;
+	}
+}
+
 /* `5 in 10m` */
 int config_set_restart_limit(struct parser *p, struct span v)
 {
@@ -16,7 +27,7 @@ int config_set_restart_limit(struct parser *p, struct span v)
 
 	if (span_number(&rest, 10, &limit) && span_skip(&rest, " in ") &&
 	    span_number(&rest, 10, &time) && rest.n == 1) {
-		unit = rest.p[0] == 's' ? 1 : rest.p[0] == 'm' ? 60 : rest.p[0] == 'h' ? 3600 : 0;
+		unit = seconds_of(rest.p[0]);
 		if (limit && limit <= RESTARTS_MAX && time && unit &&
 		    time <= RESTART_SECONDS_MAX / unit) {
 			p->config->restart_limit = (unsigned)limit;

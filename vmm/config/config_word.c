@@ -43,12 +43,12 @@ int config_word(struct parser *p, const char *key, struct span v, const char *co
 						   word.p, lacks)
 				     : 0;
 		}
-		if (!lacks)
+		if (!lacks) {
+			const char *before = any_of(words + i + 1) ? ", " : " or ";
+
 			snprintf(expected + used, sizeof(expected) - used, "%s%.*s",
-				 !used                   ? ""
-				 : any_of(words + i + 1) ? ", "
-							 : " or ",
-				 (int)word.n, word.p);
+				 used ? before : "", (int)word.n, word.p);
+		}
 	}
 	return config_wrong(p, key, expected, v);
 }

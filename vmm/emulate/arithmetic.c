@@ -92,9 +92,7 @@ int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn)
 	 * BT).
 	 */
 	if (insn->op >= INSN_BTS && insn->op <= INSN_BT && !insn->has_imm)
-		gva += (u64)(((s64)insn_sign_extend(other, size) >> (size == 8   ? 6
-								     : size == 4 ? 5
-										 : 4)) *
+		gva += (u64)(((s64)insn_sign_extend(other, size) >> __builtin_ctz(8 * size)) *
 			     size);
 	err = writes ? emulate_mem_writable(vcpu, gva, size) : 0;
 	if (!err)

@@ -125,7 +125,9 @@ static int vector_prefix(struct decoder *d, u8 b)
 
 		if (n > 10)
 			return -EINVAL;
-		d->map = n == 8 ? MAP_XOP8 : n == 9 ? MAP_PLAIN : MAP_XOP10;
+		d->map = n == 8 ? MAP_XOP8 : MAP_XOP10;
+		if (n == 9)
+			d->map = MAP_PLAIN;
 		decode_fetch(d);
 	} else {
 		u8 n = b == 0x62 ? payload & 7 : payload & 0x1f;

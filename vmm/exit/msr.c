@@ -198,9 +198,9 @@ static int read_misc_enable(struct vcpu *vcpu, u32, u64 *value)
  */
 static int read_idle(struct vcpu *vcpu, u32 msr, u64 *value)
 {
-	return !vm_mwait(vcpu->vm)           ? -EFAULT
-	       : read_host(vcpu, msr, value) ? read_zero(vcpu, msr, value)
-					     : 0;
+	if (!vm_mwait(vcpu->vm))
+		return -EFAULT;
+	return read_host(vcpu, msr, value) ? read_zero(vcpu, msr, value) : 0;
 }
 
 static int write_idle(struct vcpu *vcpu, u32, u64)
@@ -382,6 +382,7 @@ void msr_open_passthrough(struct vcpu *vcpu)
 		hvm->intercept_msr(vcpu, always_open[i], false, false);
 	for (unsigned i = 0; i < ARRAY_SIZE(open_if_shown); i++) {
 		u32 msr = open_if_shown[i].msr;
+		u64 first = 0;
 
 		if (shown(vcpu, open_if_shown[i].leaf, open_if_shown[i].subleaf,
 			  open_if_shown[i].reg, open_if_shown[i].mask))
@@ -392,8 +393,10 @@ void msr_open_passthrough(struct vcpu *vcpu)
 		 * The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends
 		 * those, whatever this guest is shown, and faults where the CPU has none.
 		 */
-		(void)host_wrmsr(msr, msr == MSR_SPEC_CTRL  ? spec_ctrl
-				      : msr == MSR_PRED_CMD ? BIT(0)
-							    : 0);
+		if (msr == MSR_SPEC_CTRL)
+			first = spec_ctrl;
+		else if (msr == MSR_PRED_CMD)
+			first = BIT(0);
+		(void)host_wrmsr(msr, first);
 	}
 }

@@ -237,9 +237,14 @@ void gdb_arm(struct vcpu *vcpu)
 {
 	struct vcpu_debug *d = &vcpu->debug;
 	bool want = d->step != STEP_NONE;
+	u32 exceptions = 0;
 	u64 dr7;
 
-	hvm->intercept_exceptions(vcpu, want ? ~0u : any_soft() ? BIT(VEC_BP) : 0);
+	if (want)
+		exceptions = ~0u;
+	else if (any_soft())
+		exceptions = BIT(VEC_BP);
+	hvm->intercept_exceptions(vcpu, exceptions);
 	for (unsigned i = 0; i < DEBUG_REGISTERS; i++)
 		want = want || hard[i].used;
 	if (want != d->own)
@@ -249,11 +254,9 @@ void gdb_arm(struct vcpu *vcpu)
 	dr7 = d->dr7 & ~DR7_GD;
 	for (unsigned i = 0; i < DEBUG_REGISTERS; i++) {
 		bool landing = d->step == STEP_LANDING && d->landing_dr == i;
+		u64 address = landing ? d->landing : d->dr[i];
 
-		hvm->set(vcpu, HVM_DR0 + i,
-			 hard[i].used ? hard[i].address
-			 : landing    ? d->landing
-				      : d->dr[i]);
+		hvm->set(vcpu, HVM_DR0 + i, hard[i].used ? hard[i].address : address);
 		if (!hard[i].used && !landing)
 			continue;
 		dr7 &= ~(DR7_ENABLE(i) | 0xfull << DR7_SHIFT(i));
@@ -314,7 +317,10 @@ void gdb_exit_dr(struct vcpu *vcpu)
 		vcpu_raise(vcpu, VEC_DB);
 		return;
 	}
-	reg = dr < 4 ? &d->dr[dr] : dr & 1 ? &d->dr7 : &d->dr6;
+	if (dr < 4)
+		reg = &d->dr[dr];
+	else
+		reg = dr & 1 ? &d->dr7 : &d->dr6;
 	if (!write) {
 		vcpu->regs.gpr[gpr] = *reg;
 	} else if (dr >= 4 && vcpu->regs.gpr[gpr] >> 32) {

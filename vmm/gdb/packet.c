@@ -17,7 +17,9 @@ static void put(struct gdb_line *l, u8 byte)
 
 static enum gdb_event idle(u8 byte)
 {
-	return byte == 3 ? GDB_BREAK : byte == '-' ? GDB_RESEND : GDB_NONE;
+	if (byte == 3)
+		return GDB_BREAK;
+	return byte == '-' ? GDB_RESEND : GDB_NONE;
 }
 
 static enum gdb_event end(struct gdb_line *l, u8 byte)

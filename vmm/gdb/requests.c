@@ -203,9 +203,9 @@ static void change_breakpoint(struct call *c, bool insert)
 
 static enum gdb_action action_of(char letter)
 {
-	return letter == 's' || letter == 'S'   ? GDB_STEP
-	       : letter == 'c' || letter == 'C' ? GDB_CONTINUE
-						: GDB_HOLD;
+	if (letter == 's' || letter == 'S')
+		return GDB_STEP;
+	return letter == 'c' || letter == 'C' ? GDB_CONTINUE : GDB_HOLD;
 }
 
 static unsigned resume(struct call *c, const u8 *action)

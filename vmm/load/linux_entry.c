@@ -90,11 +90,12 @@ static void set_segments(struct vcpu *vcpu)
 	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE },
 			     tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
 
-	for (enum seg seg = SEG_ES; seg <= SEG_GS; seg++)
-		hvm->set_segment(vcpu, seg,
-				 seg == SEG_CS   ? &code
-				 : seg >= SEG_FS ? &unused
-						 : &data);
+	hvm->set_segment(vcpu, SEG_ES, &data);
+	hvm->set_segment(vcpu, SEG_CS, &code);
+	hvm->set_segment(vcpu, SEG_SS, &data);
+	hvm->set_segment(vcpu, SEG_DS, &data);
+	hvm->set_segment(vcpu, SEG_FS, &unused);
+	hvm->set_segment(vcpu, SEG_GS, &unused);
 	hvm->set_segment(vcpu, SEG_LDTR, &unused);
 	/*
 	 * A 64-bit guest's TR must be a busy TSS even before it loads one (SDM vol. 3, 27.3.1.2).

@@ -112,7 +112,9 @@ static int mark_for(const struct walk *w, void *entry, u8 size, u64 e, u64 bits)
 {
 	enum mc_exchange result = w->mark ? mark(entry, size, e, bits) : MC_EXCHANGED;
 
-	return result == MC_LOST ? guest_lost(w->vcpu->vm) : result == MC_OTHER ? -EAGAIN : 0;
+	if (result == MC_LOST)
+		return guest_lost(w->vcpu->vm);
+	return result == MC_OTHER ? -EAGAIN : 0;
 }
 
 static void path_note(struct guest_path *path, const void *entry, u64 value)

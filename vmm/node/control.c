@@ -24,7 +24,9 @@ const char *monitor_vm_name(unsigned i)
 	const struct vm_config *c =
 		__atomic_load_n(&monitor_slots[i % MONITOR_MAX_VMS].config, __ATOMIC_ACQUIRE);
 
-	return i >= monitor_nr_slots ? NULL : c ? c->name : monitor_slots[i].file;
+	if (i >= monitor_nr_slots)
+		return NULL;
+	return c ? c->name : monitor_slots[i].file;
 }
 
 /* 0: all that is free, of one node at least. */

@@ -132,13 +132,21 @@ static bool add_msi(struct pci_config *c, u16 at, u16 limit)
 	       add_field(c, at, &(struct pci_rule){ (u16)(data + 4 - at), ~0u, ~0u, 0, 0 });
 }
 
+/* NULL: it need not be found again. */
+static u16 *place_of(struct pci_config *c, const struct pci_cap *cap)
+{
+	switch (cap->id) {
+	case PCI_CAP_MSIX: return &c->msix;
+	case PCI_CAP_EXP: return &c->express;
+	case PCI_CAP_PM: return &c->pm;
+	case PCI_CAP_AF: return &c->af;
+	default: return NULL;
+	}
+}
+
 static void note(struct pci_config *c, const struct pci_cap *cap)
 {
-	u16 *at = cap->id == PCI_CAP_MSIX  ? &c->msix
-		  : cap->id == PCI_CAP_EXP ? &c->express
-		  : cap->id == PCI_CAP_PM  ? &c->pm
-		  : cap->id == PCI_CAP_AF  ? &c->af
-					   : NULL;
+	u16 *at = place_of(c, cap);
 
 	if (at && !*at)
 		*at = cap->offset;

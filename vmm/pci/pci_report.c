@@ -79,11 +79,11 @@ void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 			continue;
 		if (i == PCI_ROM_BAR)
 			add_text(text, ", ", "ROM");
+		else if (pci_bar_is_io(b))
+			add_text(text, ", ", "BAR%u I/O", i);
 		else
 			add_text(text, ", ", "BAR%u%s", i,
-				 pci_bar_is_io(b)              ? " I/O"
-				 : b->flags & PCI_BAR_PREFETCH ? " pref"
-							       : "");
+				 b->flags & PCI_BAR_PREFETCH ? " pref" : "");
 		if (b->base)
 			add_text(text, " ", "%#lx", b->base);
 		/* for which that is the rule: firmware that has read it takes the address back */

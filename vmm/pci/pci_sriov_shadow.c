@@ -38,9 +38,9 @@ bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, un
 	if (!d)
 		return false;
 	/* As VFs have it, no vendor. The class is the PF's, all else is none. */
-	*value = at == PCI_REG_ID      ? ~0u
-		 : at == PCI_REG_CLASS ? host_pci_read(d->host->index, at, 4)
-				       : 0;
+	*value = at == PCI_REG_ID ? ~0u : 0;
+	if (at == PCI_REG_CLASS)
+		*value = host_pci_read(d->host->index, at, 4);
 	*value >>= (offset & 3) * 8;
 	*value = size == 4 ? *value : *value & (u32)(BIT(size * 8) - 1);
 	return true;

@@ -69,7 +69,9 @@ static bool cpuid_bit(u32 leaf, unsigned reg, unsigned bit)
 	if (r.eax < leaf)
 		return false;
 	host_cpuid(leaf, 0, &r);
-	return (reg == 0 ? r.eax : reg == 2 ? r.ecx : r.edx) & BIT(bit);
+	if (reg == 0)
+		return r.eax & BIT(bit);
+	return (reg == 2 ? r.ecx : r.edx) & BIT(bit);
 }
 
 /* ---- virtualization ------------------------------------------------------------ */
@@ -83,7 +85,10 @@ static void tell(const struct hvm_feature *f)
 	if (f->required != wanted_required)
 		return;
 	snprintf(name, sizeof(name), "%s, %s", f->backend, f->name);
-	feature(f->there ? OK : f->required ? MISSING : OFF, name, "%s", f->there ? "" : f->where);
+	if (f->there)
+		feature(OK, name, "%s", "");
+	else
+		feature(f->required ? MISSING : OFF, name, "%s", f->where);
 }
 
 /*
@@ -249,6 +254,8 @@ static void check_all_cpus(void)
 
 static void check_iommu(const struct host_platform *p)
 {
+	const char *now = "";
+
 	if (!IS_ENABLED(CONFIG_IOMMU_TABLES)) {
 		feature(UNKNOWN, "IOMMU", "this image does not look for one (CONFIG_IOMMU_TABLES)");
 		return;
@@ -259,13 +266,13 @@ static void check_iommu(const struct host_platform *p)
 			"enable VT-d, AMD-Vi or IOMMU in the setup");
 		return;
 	}
+	if (p->iommu_stuck)
+		now = ": it does not go off, and devices may be silent; switch it off in the setup";
+	else if (p->iommu_left[0])
+		now = ": off now";
 	feature(p->iommu_stuck ? MISSING : OK, "IOMMU", "%s, %u unit%s%s%s%s", p->iommu, p->iommus,
 		p->iommus == 1 ? "" : "s", p->iommu_left[0] ? ", left on by the firmware: " : "",
-		p->iommu_left,
-		p->iommu_stuck
-			? ": it does not go off, and devices may be silent; switch it off in the setup"
-		: p->iommu_left[0] ? ": off now"
-				   : "");
+		p->iommu_left, now);
 	if (!p->remaps_interrupts)
 		feature(MISSING, "interrupt remapping",
 			"a device can send any interrupt; enable it in the setup, on Intel often "

@@ -151,6 +151,13 @@ static unsigned unable(const struct look *l)
 	return count;
 }
 
+static const char *why_unknown(const struct look *l, unsigned silent, const char *unable)
+{
+	if (!l)
+		return "no memory left for the hypervisor itself";
+	return silent ? "a CPU does not answer" : unable;
+}
+
 enum cpus_state hwcheck_mtrrs(char *text, size_t size)
 {
 	unsigned cpus = host_cpu_count(), unlike = 0, first = 0, silent;
@@ -166,10 +173,7 @@ enum cpus_state hwcheck_mtrrs(char *text, size_t size)
 		}
 	}
 	if (!known)
-		snprintf(text, size, "%s",
-			 !l       ? "no memory left for the hypervisor itself"
-			 : silent ? "a CPU does not answer"
-				  : "this CPU does not show them");
+		snprintf(text, size, "%s", why_unknown(l, silent, "this CPU does not show them"));
 	else if (unlike)
 		snprintf(
 			text, size,
@@ -180,7 +184,9 @@ enum cpus_state hwcheck_mtrrs(char *text, size_t size)
 		snprintf(text, size, "the same on all CPUs");
 	if (l)
 		forget(l);
-	return !known ? CPUS_UNKNOWN : unlike ? CPUS_BAD : CPUS_GOOD;
+	if (!known)
+		return CPUS_UNKNOWN;
+	return unlike ? CPUS_BAD : CPUS_GOOD;
 }
 
 /* In MHz, of one busy core; 0: the CPU does not say. */
@@ -222,9 +228,7 @@ enum cpus_state hwcheck_rate(char *text, size_t size)
 		snprintf(most, sizeof(most), " of at most " GHZ, GHZ_ARGS(highest));
 	if (!known)
 		snprintf(text, size, "%s",
-			 !l       ? "no memory left for the hypervisor itself"
-			 : silent ? "a CPU does not answer"
-				  : "this CPU does not count it (IA32_APERF)");
+			 why_unknown(l, silent, "this CPU does not count it (IA32_APERF)"));
 	else
 		snprintf(text, size,
 			 "CPU 0-%u, all busy: " GHZ " to " GHZ "%s GHz; " GHZ " is guaranteed%s",
@@ -232,5 +236,7 @@ enum cpus_state hwcheck_rate(char *text, size_t size)
 			 slow ? ": look at the setup's power profile" : "");
 	if (l)
 		forget(l);
-	return !known ? CPUS_UNKNOWN : slow ? CPUS_BAD : CPUS_GOOD;
+	if (!known)
+		return CPUS_UNKNOWN;
+	return slow ? CPUS_BAD : CPUS_GOOD;
 }

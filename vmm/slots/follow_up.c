@@ -25,9 +25,9 @@ enum vm_then vm_follow_up(const struct vm_config *c, enum vm_end end, u32 status
 		return c->on_mce == ON_MCE_RESTART ? THEN_RESTART : THEN_STOP;
 	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && end == VM_END_ANEW)
 		return THEN_RESTART;
-	return end == VM_END_STOPPED
-		       ? THEN_STOP
-		       : c->then[IS_ENABLED(CONFIG_VM_FOLLOW_UP) ? ending(end, status) : 0];
+	if (end == VM_END_STOPPED)
+		return THEN_STOP;
+	return c->then[IS_ENABLED(CONFIG_VM_FOLLOW_UP) ? ending(end, status) : 0];
 }
 
 bool vm_ever_restarts(const struct vm_config *c)

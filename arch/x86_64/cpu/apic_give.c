@@ -119,9 +119,9 @@ static void drain(void)
 	memcpy(gates, (const void *)apic_idt.base, sizeof(gates));
 	for (unsigned v = 0; v < GATES; v++)
 		if (v != VEC_NMI)
-			lead(&gates[v], v == VEC_MC   ? drop_18
-					: v == VEC_SX ? apic_drop_30
-						      : apic_drop);
+			lead(&gates[v], apic_drop);
+	lead(&gates[VEC_MC], drop_18);
+	lead(&gates[VEC_SX], apic_drop_30);
 	gates[VEC_NMI].ist = 0; /* TCG delivers even a vector 2: an NMI may meet that one */
 	wrmsr(X2_TPR, 0);
 	wrmsr(X2_SVR, SVR_ENABLE | SVR_SPURIOUS);

@@ -89,7 +89,7 @@ int ioapic_route(u32 gsi, u32 apic_id, u32 low)
 	const struct ioapic *io = find_ioapic(gsi, &reg);
 	u64 entry = (u64)apic_id << RTE_DEST_SHIFT | low;
 	u32 old;
-	int err;
+	int err = 0;
 
 	if (!io)
 		return -ENODEV;
@@ -101,7 +101,8 @@ int ioapic_route(u32 gsi, u32 apic_id, u32 low)
 	 * Two lines of the host's may be one input; that of a remapped one has its delivery mode
 	 * elsewhere.
 	 */
-	err = old & RTE_MASKED ? 0 : (old & 0xffff & ~RTE_NMI) == (low & ~RTE_NMI) ? 0 : -EBUSY;
+	if (!(old & RTE_MASKED) && (old & 0xffff & ~RTE_NMI) != (low & ~RTE_NMI))
+		err = -EBUSY;
 	if (IS_ENABLED(CONFIG_IOMMU) && old & RTE_MASKED)
 		err = upcall_route(gsi, apic_id, &entry);
 	if (!err && old & RTE_MASKED) {

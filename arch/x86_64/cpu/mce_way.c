@@ -21,9 +21,9 @@
 /* Which of AMD's banks can, is in their MISC. */
 enum mce_way mce_way(const struct mce_kind *kind, u64 cap)
 {
-	return cap & MCG_CAP_CMCI           ? MCE_BY_CMCI
-	       : kind->smca || kind->succor ? MCE_BY_THRESHOLD
-					    : MCE_BY_TIME;
+	if (cap & MCG_CAP_CMCI)
+		return MCE_BY_CMCI;
+	return kind->smca || kind->succor ? MCE_BY_THRESHOLD : MCE_BY_TIME;
 }
 
 u64 mce_ctl2(u64 ctl2)

@@ -101,7 +101,7 @@ static const struct {
 bool mitigation_line(const struct mitigations *m, enum cpu_bug bug, bool off, char *out,
 		     size_t size)
 {
-	const char *how = NULL;
+	const char *how = NULL, *but = "";
 
 	if (!(m->affected & BIT(bug))) {
 		snprintf(out, size, "%s: Not affected", bug_names[bug]);
@@ -111,15 +111,16 @@ bool mitigation_line(const struct mitigations *m, enum cpu_bug bug, bool off, ch
 		if (ways[i].bugs & BIT(bug) && (m->flags & ways[i].flags) == ways[i].flags)
 			how = ways[i].flags & ~m->done ? "" : ways[i].how;
 	if (how && *how && !(m->open & BIT(bug))) {
-		snprintf(out, size, "%s: Mitigation: %s%s", bug_names[bug], how,
-			 m->smt && SMT_BUGS & BIT(bug) ? "; SMT vulnerable"
-			 : bug == BUG_SMT_RSB          ? "; interrupts = direct vulnerable"
-						       : "");
+		if (m->smt && SMT_BUGS & BIT(bug))
+			but = "; SMT vulnerable";
+		else if (bug == BUG_SMT_RSB)
+			but = "; interrupts = direct vulnerable";
+		snprintf(out, size, "%s: Mitigation: %s%s", bug_names[bug], how, but);
 		return false;
 	}
-	snprintf(out, size, "%s: Vulnerable: %s", bug_names[bug],
-		 m->open & BIT(bug) ? "no microcode"
-		 : off              ? "mitigate=off"
-				    : "not mitigated by this version");
+	how = off ? "mitigate=off" : "not mitigated by this version";
+	if (m->open & BIT(bug))
+		how = "no microcode";
+	snprintf(out, size, "%s: Vulnerable: %s", bug_names[bug], how);
 	return true;
 }

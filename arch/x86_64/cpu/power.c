@@ -225,6 +225,16 @@ void power_set_up(const struct power_cpu *cpu, enum power_policy policy, struct 
 	}
 }
 
+/* Why nothing is set. */
+static const char *without(u8 way)
+{
+	switch (way) {
+	case POWER_LEFT: return "as the firmware has it (power=firmware)";
+	case POWER_PLATFORM: return "the platform's own, out of band";
+	default: return "no P-states that are known";
+	}
+}
+
 void power_describe(const struct power *p, char *out, size_t size)
 {
 	static const char *const turbo[] = {
@@ -244,8 +254,5 @@ void power_describe(const struct power *p, char *out, size_t size)
 		snprintf(out, size, p->highest ? "P0%s, but the platform allows P%u" : "P0%s",
 			 turbo[p->turbo], p->highest);
 	else
-		snprintf(out, size, "%s",
-			 p->way == POWER_LEFT       ? "as the firmware has it (power=firmware)"
-			 : p->way == POWER_PLATFORM ? "the platform's own, out of band"
-						    : "no P-states that are known");
+		snprintf(out, size, "%s", without(p->way));
 }

@@ -177,9 +177,9 @@ unsigned rdt_throttle(const struct rdt_caps *caps, unsigned percent)
 
 u32 rdt_limit(const struct rdt_caps *caps, unsigned gigabytes)
 {
-	return !caps->limit_bits ? 0
-	       : gigabytes       ? gigabytes * RDT_LIMIT_UNITS_PER_GB
-				 : 1u << caps->limit_bits;
+	if (!caps->limit_bits)
+		return 0;
+	return gigabytes ? gigabytes * RDT_LIMIT_UNITS_PER_GB : 1u << caps->limit_bits;
 }
 
 u64 rdt_traffic(const struct rdt_caps *caps, u64 before, u64 now)

@@ -325,7 +325,9 @@ static const char *vtd_start(struct iommu_unit *u)
 		return why;
 	u->bits = MIN((unsigned)VTD_CAP_MGAW(u->cap), 48u);
 	u->domains = 1u << (4 + 2 * MIN(VTD_CAP_ND(u->cap), 6u));
-	u->max_leaf = !(u->cap & VTD_CAP_2M) ? LEAF_4K : u->cap & VTD_CAP_1G ? LEAF_1G : LEAF_2M;
+	u->max_leaf = LEAF_4K;
+	if (u->cap & VTD_CAP_2M)
+		u->max_leaf = u->cap & VTD_CAP_1G ? LEAF_1G : LEAF_2M;
 	u->coherent = ecap & VTD_ECAP_C;
 	/* or does not see before what was written (6.8) */
 	u->keeps_absent = u->cap & (VTD_CAP_CM | VTD_CAP_RWBF);

@@ -161,9 +161,9 @@ int lapic_direct_write(struct vcpu *vcpu, u32 reg, u64 value)
 	if (reg == LAPIC_ICR && vcpu->vm->config->ipi_direct && (value >> 8 & 7) == APIC_FIXED &&
 	    !vcpu->lapic->icr_open)
 		open_icr(vcpu);
-	return reg == LAPIC_SVR         ? host_apic_svr(value)
-	       : reg == LAPIC_LVT_TIMER ? host_wrmsr(X2(reg), value)
-					: 0;
+	if (reg == LAPIC_SVR)
+		return host_apic_svr(value);
+	return reg == LAPIC_LVT_TIMER ? host_wrmsr(X2(reg), value) : 0;
 }
 
 /*

@@ -40,7 +40,7 @@ static u32 tsc_to_count(const struct lapic *l, u64 cycles)
 {
 	u64 count = cycles * (LAPIC_TIMER_HZ / 1000) / host_tsc_khz() >> divide_shift(l);
 
-	return count < 1 ? 1 : count > ~0u ? ~0u : (u32)count;
+	return (u32)MAX(MIN(count, (u64)~0u), 1u);
 }
 
 static void start_count(struct lapic *l, u32 count)

@@ -80,13 +80,16 @@ static int debug_fault_create(struct vm *vm, void **)
 	/* Where the machine has its own, too; what is mapped next does not lie behind it. */
 	volatile void *page = host_mmio_map(hpa(GUEST_LAPIC_BASE), PAGE_SIZE);
 	volatile void *next = host_mmio_map(hpa(GUEST_IOAPIC_BASE), PAGE_SIZE);
+	int err;
 
 	if (!page || !next)
 		return -ENOMEM;
-	return vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops,
-			       (void *)(uintptr_t)page) ? :
-	       vm_register_pio(vm, DEBUG_DEAF_PORT, 4, &debug_deaf_ops, NULL) ? :
-	       vm_register_msr(vm, DEBUG_TRAP_MSR, DEBUG_TRAP_MSR, &debug_trap_ops, NULL);
+	err = vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops, (void *)(uintptr_t)page);
+	if (!err)
+		err = vm_register_pio(vm, DEBUG_DEAF_PORT, 4, &debug_deaf_ops, NULL);
+	if (!err)
+		err = vm_register_msr(vm, DEBUG_TRAP_MSR, DEBUG_TRAP_MSR, &debug_trap_ops, NULL);
+	return err;
 }
 
 static const struct vdev debug_fault_vdev = {

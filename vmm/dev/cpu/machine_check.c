@@ -64,17 +64,24 @@ static int mce_read(void *, struct vcpu *vcpu, u32 msr, u64 *value)
 	return 0;
 }
 
+/* Bits that may be 1. */
+static u64 writable(const struct vcpu *vcpu, u32 msr)
+{
+	switch (msr) {
+	case MSR_MC0_CTL + CTL: return ~0ull;
+	case MSR_MCG_EXT_CTL: return MCG_EXT_CTL_LMCE;
+	case MSR_MCG_STATUS: return vcpu->mce.mcg_status;
+	default: return 0;
+	}
+}
+
 /* Errors are only cleared (16.3.2.2 to 16.3.2.4). */
 static int mce_write(void *, struct vcpu *vcpu, u32 msr, u64 value)
 {
 	u64 *reg = reg_of(vcpu, msr);
-	u64 may = msr == MSR_MC0_CTL + CTL ? ~0ull
-		  : msr == MSR_MCG_EXT_CTL ? MCG_EXT_CTL_LMCE
-		  : msr == MSR_MCG_STATUS  ? vcpu->mce.mcg_status
-					   : 0;
 
 	if (!is_there(vcpu, msr) || msr == MSR_MCG_CAP || msr == MSR_FEATURE_CONTROL ||
-	    value & ~may)
+	    value & ~writable(vcpu, msr))
 		return -EFAULT;
 	if (reg)
 		*reg = value;
