@@ -119,7 +119,8 @@ volatile void *host_mmio_map(hpa_t pa, u64 size)
 
 	spin_lock(&known_lock);
 	va = find_known(pa.v, size);
-	va = va ? va : map_new(pa.v, size);
+	if (!va)
+		va = map_new(pa.v, size);
 	spin_unlock(&known_lock);
 	return va;
 }

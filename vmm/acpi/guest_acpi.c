@@ -232,8 +232,8 @@ int guest_acpi_build(struct vm *vm)
 	}
 	err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp,
 			 IS_ENABLED(CONFIG_SMBIOS) ? &used : NULL);
-	if (IS_ENABLED(CONFIG_SMBIOS))
-		err = err ? err : guest_smbios_build(vm, &c->guest, used);
+	if (IS_ENABLED(CONFIG_SMBIOS) && !err)
+		err = guest_smbios_build(vm, &c->guest, used);
 	if (err)
 		vm_tell(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus,
 			c->guest.nr_nodes);

@@ -124,7 +124,8 @@ int commander_registers(const struct vm_config_control *control, unsigned, struc
 		err = vcpu_call(vm->vcpus[id], collect);
 	}
 	monitor_vm_release();
-	err = err ? err : wait();
+	if (!err)
+		err = wait();
 	if (err)
 		return commander_refuse(-err, "%s: vCPU %lu does not %s", s->config->name, id,
 					err == -ENODEV ? "run" : "answer");

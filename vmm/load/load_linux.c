@@ -239,9 +239,12 @@ int load_linux(struct vm *vm, const struct host_module *kernel,
 		part[parts++] = initrd;
 	if (!err && parts)
 		err = load_initrd(&l, part, parts);
-	err = err ? err : put_command_line(&l, cmdline);
-	err = err ? err : put_boot_params(&l);
-	err = err ? err : linux_entry_tables(vm, l.kernel, l.kernel_size);
+	if (!err)
+		err = put_command_line(&l, cmdline);
+	if (!err)
+		err = put_boot_params(&l);
+	if (!err)
+		err = linux_entry_tables(vm, l.kernel, l.kernel_size);
 	vm->entry_info = LINUX_BOOT_PARAMS;
 	vm->entry_state = load_linux_entry_state;
 	return err;

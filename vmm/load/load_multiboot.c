@@ -173,7 +173,8 @@ static int load(struct vm *vm, const struct host_module *kernel,
 		err = load_segment(vm, kernel, &img.segment[i]);
 		end = MAX(end, img.segment[i].paddr + img.segment[i].memsz);
 	}
-	err = err ? err : load_modules(vm, end, module, b);
+	if (!err)
+		err = load_modules(vm, end, module, b);
 	if (err)
 		return err;
 	put_info(vm, b);

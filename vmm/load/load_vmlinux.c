@@ -58,7 +58,8 @@ int load_vmlinux(struct linux_load *l, const struct host_module *kernel)
 		}
 		err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset,
 				  s->filesz);
-		err = err ? err : guest_zero(vm, gpa(s->paddr + s->filesz), s->memsz - s->filesz);
+		if (!err)
+			err = guest_zero(vm, gpa(s->paddr + s->filesz), s->memsz - s->filesz);
 		if (err)
 			return err;
 		l->kernel = MIN(l->kernel, s->paddr);

@@ -51,7 +51,8 @@ int vm_domain_unmap(struct vm *vm, gpa_t at, u64 size)
 			continue;
 		failed = host_iommu_unmap(vm_parts(vm)->domain,
 					  address(vm, gpa(from), hpa(part.hpa)), length);
-		err = err ? err : failed;
+		if (!err)
+			err = failed;
 	}
 	return err;
 }

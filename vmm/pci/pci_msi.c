@@ -60,7 +60,8 @@ static int alloc_on(unsigned cpu, unsigned count, struct pci_vector *v, struct h
 {
 	int err = host_msi_alloc(cpu, count, deliver, v, out);
 
-	err = err ? err : remap(v, count, out);
+	if (!err)
+		err = remap(v, count, out);
 	if (err)
 		host_msi_free(out);
 	return err;
@@ -385,7 +386,8 @@ int pci_msi_create(struct pci_device *d)
 	int err = find_table(d);
 
 	d->msi.dev = d;
-	err = err ? err : reserve(d);
+	if (!err)
+		err = reserve(d);
 	if (err || !d->nr_msix)
 		return err;
 	d->msix = host_pages_alloc(msix_pages(d), -1);

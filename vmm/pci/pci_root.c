@@ -219,7 +219,8 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 				  PCI_FORMAT_ARGS(f->address));
 	pci_master_create(d);
 	err = pci_msi_create(d);
-	err = err ? err : pci_bars_create(d);
+	if (!err)
+		err = pci_bars_create(d);
 	if (err)
 		return err;
 	pci_msi_clean(d);
@@ -360,13 +361,18 @@ static int root_create(struct vm *vm, void **instance)
 	vm->pci = vm->config->nr_pci || vm_config_virtual(vm->config) ? &r->pci : NULL;
 	if (vm->config->nr_pci && host_pci_ecam(&base, &last_bus))
 		err = pci_root_ecam(vm, base, last_bus);
-	err = err ? err : pci_assign(vm, &r->pci);
-	err = err ? err : pci_iommu_create(vm, &r->pci);
-	err = err ? err : vm_register_pio(vm, PCI_CONFIG_ADDRESS, 1, &address_ops, r);
-	err = err ? err : vm_register_pio(vm, PCI_CONFIG_DATA, 4, &data_ops, r);
+	if (!err)
+		err = pci_assign(vm, &r->pci);
+	if (!err)
+		err = pci_iommu_create(vm, &r->pci);
+	if (!err)
+		err = vm_register_pio(vm, PCI_CONFIG_ADDRESS, 1, &address_ops, r);
+	if (!err)
+		err = vm_register_pio(vm, PCI_CONFIG_DATA, 4, &data_ops, r);
 	for (unsigned i = 0; !err && i < r->pci.nr_functions; i++)
 		err = create_device(vm, r, i);
-	err = err ? err : pci_iommu_attach(vm, &r->pci);
+	if (!err)
+		err = pci_iommu_attach(vm, &r->pci);
 	if (err)
 		return err;
 	pci_stand_ins(&r->pci, &r->stand_ins);

@@ -267,12 +267,14 @@ static int lapic_create(struct vm *vm, void **)
 	}
 	err = vm_register_mmio(vm, gpa(GUEST_LAPIC_BASE), GUEST_LAPIC_SIZE, &lapic_mmio_ops, NULL);
 	/* What is used most is registered, and found, first. */
-	err = err || direct ? err
-			    : vm_register_msr(vm, MSR_TSC_DEADLINE, MSR_TSC_DEADLINE,
-					      &lapic_deadline_ops, NULL);
-	err = err ? err : vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, &base_msr_ops, NULL);
-	err = err ? err
-		  : vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, &lapic_x2apic_ops, NULL);
+	if (!err && !direct)
+		err = vm_register_msr(vm, MSR_TSC_DEADLINE, MSR_TSC_DEADLINE, &lapic_deadline_ops,
+				      NULL);
+	if (!err)
+		err = vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, &base_msr_ops, NULL);
+	if (!err)
+		err = vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, &lapic_x2apic_ops,
+				      NULL);
 	if (err)
 		goto fail;
 	vm->intc = &lapic_intc_ops;

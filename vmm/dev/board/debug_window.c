@@ -59,9 +59,9 @@ static void window_write(void *dev, struct vcpu *vcpu, u16, unsigned, u32 value)
 	w->at = 0;
 	if (err || !is_free(vm, to))
 		to = 0;
-	err = err || !to ? err
-			 : vm_map(vm, gpa(to), host_virt_to_hpa(w->page), PAGE_SIZE, STAGE2_RWX,
-				  MEMTYPE_WB);
+	if (to)
+		err = vm_map(vm, gpa(to), host_virt_to_hpa(w->page), PAGE_SIZE, STAGE2_RWX,
+			     MEMTYPE_WB);
 	if (err && to)
 		vm_unmap(vcpu, gpa(to), PAGE_SIZE);
 	if (err)

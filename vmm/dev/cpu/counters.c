@@ -170,6 +170,20 @@ static void counters_destroy(struct vm *vm, void *instance)
 	host_pages_free(own, pages(vm));
 }
 
+static int register_msrs(struct vm *vm, const struct counters *c)
+{
+	int err;
+
+	if (c->amd)
+		return vm_register_msr(vm, MSR_AMD_CORE_SELECT0,
+				       MSR_AMD_CORE_SELECT0 + 2 * AMD_COUNTERS - 1, &amd_ops, NULL);
+	err = vm_register_msr(vm, MSR_PERF_SELECT0, MSR_PERF_SELECT0 + c->general - 1, &select_ops,
+			      NULL);
+	if (err)
+		return err;
+	return vm_register_msr(vm, MSR_FIXED_CONTROL, MSR_GLOBAL_CONTROL, &global_ops, NULL);
+}
+
 static int counters_create(struct vm *vm, void **instance)
 {
 	struct counters c;
@@ -195,16 +209,7 @@ static int counters_create(struct vm *vm, void **instance)
 	}
 	if (err)
 		vm_tell(vm, "counters = yes: no vector for their interrupts (error %d)", -err);
-	if (c.amd)
-		return err ? err
-			   : vm_register_msr(vm, MSR_AMD_CORE_SELECT0,
-					     MSR_AMD_CORE_SELECT0 + 2 * AMD_COUNTERS - 1, &amd_ops,
-					     NULL);
-	err = err ? err
-		  : vm_register_msr(vm, MSR_PERF_SELECT0, MSR_PERF_SELECT0 + c.general - 1,
-				    &select_ops, NULL);
-	return err ? err
-		   : vm_register_msr(vm, MSR_FIXED_CONTROL, MSR_GLOBAL_CONTROL, &global_ops, NULL);
+	return err ? err : register_msrs(vm, &c);
 }
 
 static const struct vdev counters_vdev = {

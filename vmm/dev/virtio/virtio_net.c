@@ -209,7 +209,8 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	v->reset = reset;
 	v->quiet = quiet;
 	err = virtio_add(vm, v, CLASS_ETHERNET);
-	err = err ? err : join(vm, p);
+	if (!err)
+		err = join(vm, p);
 	if (!err)
 		vm_note(vm, "net%u: %s, " VM_MAC "%s%s%s", number, c->segment,
 			VM_MAC_BYTES(p->net.mac), c->bridge ? ", bridge" : "",
