@@ -129,60 +129,68 @@ static bool good(const char *signature, const char *reason)
 	return !reason;
 }
 
-static const struct madt_info *read_madt(void)
+static void read_madt(void)
 {
 	const struct acpi_sdt *t = acpi_table("APIC", 0);
 
-	return t && good("MADT", madt_read(t, t->length, &madt)) ? &madt : NULL;
+	if (t && good("MADT", madt_read(t, t->length, &madt)))
+		acpi.madt = &madt;
 }
 
-static const struct srat_info *read_srat(void)
+static void read_srat(void)
 {
-	const struct acpi_sdt *t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SRAT", 0) : NULL;
+	const struct acpi_sdt *t = acpi_table("SRAT", 0);
 
-	return t && good("SRAT", srat_read(t, t->length, &srat)) ? &srat : NULL;
+	if (t && good("SRAT", srat_read(t, t->length, &srat)))
+		acpi.srat = &srat;
 }
 
-static const struct slit_info *read_slit(void)
+static void read_slit(void)
 {
-	const struct acpi_sdt *t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SLIT", 0) : NULL;
+	const struct acpi_sdt *t = acpi_table("SLIT", 0);
 
-	return t && good("SLIT", slit_read(t, t->length, &slit)) ? &slit : NULL;
+	if (t && good("SLIT", slit_read(t, t->length, &slit)))
+		acpi.slit = &slit;
 }
 
-static const struct mcfg_info *read_mcfg(void)
+static void read_mcfg(void)
 {
-	const struct acpi_sdt *t = IS_ENABLED(CONFIG_PCI) ? acpi_table("MCFG", 0) : NULL;
+	const struct acpi_sdt *t = acpi_table("MCFG", 0);
 
-	return t && good("MCFG", mcfg_read(t, t->length, &mcfg)) ? &mcfg : NULL;
+	if (t && good("MCFG", mcfg_read(t, t->length, &mcfg)))
+		acpi.mcfg = &mcfg;
 }
 
-static const struct fadt_info *read_fadt(void)
+static void read_fadt(void)
 {
 	const struct acpi_sdt *t = acpi_table("FACP", 0);
 
-	return t && good("FADT", fadt_read(t, t->length, &fadt)) ? &fadt : NULL;
+	if (t && good("FADT", fadt_read(t, t->length, &fadt)))
+		acpi.fadt = &fadt;
 }
 
-static const struct hpet_info *read_hpet(void)
+static void read_hpet(void)
 {
 	const struct acpi_sdt *t = acpi_table("HPET", 0);
 
-	return t && good("HPET", hpet_table_read(t, t->length, &hpet)) ? &hpet : NULL;
+	if (t && good("HPET", hpet_table_read(t, t->length, &hpet)))
+		acpi.hpet = &hpet;
 }
 
-static const struct dmar_info *read_dmar(void)
+static void read_dmar(void)
 {
-	const struct acpi_sdt *t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("DMAR", 0) : NULL;
+	const struct acpi_sdt *t = acpi_table("DMAR", 0);
 
-	return t && good("DMAR", dmar_read(t, t->length, &dmar)) ? &dmar : NULL;
+	if (t && good("DMAR", dmar_read(t, t->length, &dmar)))
+		acpi.dmar = &dmar;
 }
 
-static const struct ivrs_info *read_ivrs(void)
+static void read_ivrs(void)
 {
-	const struct acpi_sdt *t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("IVRS", 0) : NULL;
+	const struct acpi_sdt *t = acpi_table("IVRS", 0);
 
-	return t && good("IVRS", ivrs_read(t, t->length, &ivrs)) ? &ivrs : NULL;
+	if (t && good("IVRS", ivrs_read(t, t->length, &ivrs)))
+		acpi.ivrs = &ivrs;
 }
 
 /* What the MADT names beyond what there is room for. */
@@ -198,14 +206,19 @@ static void tell_dropped(void)
 
 static void read_tables(void)
 {
-	acpi.madt = read_madt();
-	acpi.srat = read_srat();
-	acpi.slit = read_slit();
-	acpi.mcfg = read_mcfg();
-	acpi.fadt = read_fadt();
-	acpi.hpet = read_hpet();
-	acpi.dmar = read_dmar();
-	acpi.ivrs = read_ivrs();
+	read_madt();
+	if (IS_ENABLED(CONFIG_NUMA)) {
+		read_srat();
+		read_slit();
+	}
+	if (IS_ENABLED(CONFIG_PCI))
+		read_mcfg();
+	read_fadt();
+	read_hpet();
+	if (IS_ENABLED(CONFIG_IOMMU_TABLES)) {
+		read_dmar();
+		read_ivrs();
+	}
 	if (acpi.fadt && fadt.dsdt)
 		add_table(fadt.dsdt);
 	if (acpi.madt)

@@ -161,17 +161,16 @@ static u64 next_table(const struct paging_mode *m, u64 value)
 }
 
 /* The four PAE pointers carry none. */
-static bool carries_rights(const struct paging_mode *m, const struct step *s)
+static bool carries_rights(const struct paging_mode *m, unsigned level)
 {
-	return m->levels != 3 || s->level != 2;
+	return m->levels != 3 || level != 2;
 }
 
 static bool is_leaf(const struct walk *w, const struct paging_mode *m, const struct step *s)
 {
 	if (s->level == 0)
 		return true;
-	return s->level < 3 && s->value & PTE_PS && carries_rights(m, s) &&
-	       (m->entry_size == 8 || w->c->cr4 & CR4_PSE);
+	return s->level < 3 && s->value & PTE_PS && (m->entry_size == 8 || w->c->cr4 & CR4_PSE);
 }
 
 /* The entry of a table that is of gva, which is present. */
@@ -207,21 +206,6 @@ static u64 page_of(const struct paging_mode *m, const struct step *s)
 	return s->value & 0xfffff000;
 }
 
-static int use_page(const struct walk *w, const struct paging_mode *m, const struct step *s,
-		    const struct rights *r, u64 gva, gpa_t *out, struct guest_fault *f)
-{
-	u64 bits = PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0);
-	int err;
-
-	if (!permitted(w, r->user, r->writable, r->nx))
-		return fault(w, gva, PFERR_P, f);
-	err = mark_for(w, s->at, m->entry_size, s->value, bits);
-	if (err)
-		return err;
-	*out = gpa(page_of(m, s) | (gva & (BIT(s->shift) - 1)));
-	return 0;
-}
-
 /*
  * 0; -EFAULT and *f; -EAGAIN: an entry has changed before its bits could be set; -EIO: one is lost.
  */
@@ -235,20 +219,26 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 		gva &= 0xffffffff;
 	for (unsigned level = m.levels; level-- > 0;) {
 		struct step s = { .level = level, .shift = PAGE_SHIFT + level * m.index_bits };
+		bool has_rights = carries_rights(&m, level);
 		int err = read_step(w, &m, table, gva, &s, f);
 		bool leaf;
 
 		if (err)
 			return err;
-		leaf = is_leaf(w, &m, &s);
-		if (carries_rights(&m, &s)) {
+		leaf = has_rights && is_leaf(w, &m, &s);
+		if (has_rights) {
 			if (s.value & reserved(w, m.entry_size, level, s.shift, leaf))
 				return fault(w, gva, PFERR_P | PFERR_RSVD, f);
 			restrict_rights(&rights, &m, s.value);
 		}
-		if (leaf)
-			return use_page(w, &m, &s, &rights, gva, out, f);
-		err = carries_rights(&m, &s) ? mark_for(w, s.at, m.entry_size, s.value, PTE_A) : 0;
+		if (leaf && !permitted(w, rights.user, rights.writable, rights.nx))
+			return fault(w, gva, PFERR_P, f);
+		if (leaf) {
+			*out = gpa(page_of(&m, &s) | (gva & (BIT(s.shift) - 1)));
+			return mark_for(w, s.at, m.entry_size, s.value,
+					PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0));
+		}
+		err = has_rights ? mark_for(w, s.at, m.entry_size, s.value, PTE_A) : 0;
 		if (err)
 			return err;
 		table = next_table(&m, s.value);

@@ -6,35 +6,42 @@
 #include "vmm/slots/follow_up.h"
 #include "vmm/slots/slot.h"
 
-/* What became of a VM file. */
-enum fate { FAILED, STILL_RUNNING, UNSTARTED, DESTROYED, GOOD, FATES };
-
-static enum fate fate(const struct slot *s)
+static bool is_destroyed(const struct slot *s)
 {
-	if (IS_ENABLED(CONFIG_COMMANDER) && !s->config && !s->file[0])
-		return DESTROYED;
-	if (IS_ENABLED(CONFIG_REPORT) && s->config && s->state == STARTED)
-		return STILL_RUNNING;
-	if (IS_ENABLED(CONFIG_REPORT) && s->config && !s->last_end && (hvm || s->state == OVER))
-		return UNSTARTED;
-	if (!s->config || !vm_ended_well(s->last_end, s->last_status))
-		return FAILED;
-	return GOOD;
+	return IS_ENABLED(CONFIG_COMMANDER) && !s->config && !s->file[0];
+}
+
+static bool still_runs(const struct slot *s)
+{
+	return IS_ENABLED(CONFIG_REPORT) && s->config && s->state == STARTED;
+}
+
+/* Nobody has told it to start. */
+static bool is_unstarted(const struct slot *s)
+{
+	return IS_ENABLED(CONFIG_REPORT) && s->config && !s->last_end && (hvm || s->state == OVER);
 }
 
 void monitor_sum_up(char text[MONITOR_SUM])
 {
-	unsigned of[FATES] = { 0 };
+	unsigned failed = 0, running = 0, unstarted = 0, destroyed = 0;
 	int n;
 
-	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
-		of[fate(s)]++;
-	n = snprintf(text, MONITOR_SUM, "vms=%u failed=%u", monitor_nr_slots - of[DESTROYED],
-		     of[FAILED]);
-	if (of[STILL_RUNNING])
-		n += snprintf(text + n, MONITOR_SUM - (size_t)n, " running=%u", of[STILL_RUNNING]);
-	if (of[UNSTARTED])
-		snprintf(text + n, MONITOR_SUM - (size_t)n, " unstarted=%u", of[UNSTARTED]);
+	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
+		if (is_destroyed(s))
+			destroyed++;
+		else if (still_runs(s))
+			running++;
+		else if (is_unstarted(s))
+			unstarted++;
+		else if (!s->config || !vm_ended_well(s->last_end, s->last_status))
+			failed++;
+	}
+	n = snprintf(text, MONITOR_SUM, "vms=%u failed=%u", monitor_nr_slots - destroyed, failed);
+	if (running)
+		n += snprintf(text + n, MONITOR_SUM - (size_t)n, " running=%u", running);
+	if (unstarted)
+		snprintf(text + n, MONITOR_SUM - (size_t)n, " unstarted=%u", unstarted);
 }
 
 /* Did the last end of a VM that ran ask for this? */
