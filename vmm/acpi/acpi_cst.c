@@ -83,8 +83,6 @@ static bool all_fit(const struct acpi_guest *in)
 
 void acpi_put_cstates(struct aml *a, const struct acpi_guest *in)
 {
-	static const u8 hid[] = { 0x08, '_', 'H', 'I', 'D', 0x0d, 'A', 'C',
-				  'P',  'I', '0', '0', '0', '7',  0x00 };
 	static const char digit[] = "0123456789ABCDEF";
 
 	if (!all_fit(in))
@@ -96,7 +94,7 @@ void acpi_put_cstates(struct aml *a, const struct acpi_guest *in)
 				      '\0' };
 
 		aml_device(a, name);
-		aml_bytes(a, hid, sizeof(hid));
+		aml_name_text(a, "_HID", "ACPI0007");
 		/* As in the MADT. */
 		aml_name_integer(a, "_UID", i);
 		aml_packages_begin(a, "_CST", c->count + 1);

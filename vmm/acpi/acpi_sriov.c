@@ -12,21 +12,7 @@
 #include "vmm/acpi/aml_build.h"
 #include "vmm/guest_platform.h"
 
-enum { ZERO = 0x00, METHOD = 0x14, NOTIFY = 0x86 };
-
-/* clang-format off */
-static const u8 event[] = {
-	/* Name (_HID, "ACPI0013") Name (_UID, One) */
-	0x08, '_', 'H', 'I', 'D', 0x0d, 'A', 'C', 'P', 'I', '0', '0', '1', '3', 0x00, 0x08, '_',
-	'U', 'I', 'D', 0x01,
-	/*
-	 * Name (_CRS, ResourceTemplate () { Interrupt (ResourceConsumer, Edge, ActiveHigh,
-	 * Exclusive) { GUEST_VFS_GSI } })
-	 */
-	0x08, '_', 'C', 'R', 'S', 0x11, 0x0e, 0x0a, 0x0b, 0x89, 0x06, 0x00, 0x03, 0x01,
-	GUEST_VFS_GSI, 0x00, 0x00, 0x00, 0x79, 0x00,
-};
-/* clang-format on */
+#define BUS_CHECK 0 /* a notification's value: 5.6.6 */
 
 /* As acpi_pci.c names a root bus and, with 'V' and 'F', a function. */
 static void set_name(char name[5], char first, char second, u8 number)
@@ -47,27 +33,22 @@ static bool concerns(const struct acpi_guest *in, u8 bus)
 
 static void put_event(struct aml *a, const struct acpi_guest *in)
 {
-	/*
-	 * The method's PkgLength, in two bytes (20.2.4), its name and flags; then a notification of
-	 * 6 bytes for each root.
-	 */
-	unsigned size = 2 + 4 + 1;
 	char name[5];
 
-	for (unsigned i = 0; i < in->nr_roots; i++)
-		size += concerns(in, in->roots[i].bus) ? 6 : 0;
 	aml_device(a, "GED1");
-	aml_bytes(a, event, sizeof(event));
-	aml_bytes(a, (u8[]){ METHOD, 0x40 | (size & 15), (u8)(size >> 4), '_', 'E', 'V', 'T', 1 },
-		  8);
+	aml_name_text(a, "_HID", "ACPI0013");
+	aml_name_integer(a, "_UID", 1);
+	aml_crs_begin(a, "_CRS");
+	aml_edge(a, GUEST_VFS_GSI);
+	aml_crs_end(a);
+	aml_method(a, "_EVT", 1);
 	for (unsigned i = 0; i < in->nr_roots; i++) {
 		if (!concerns(in, in->roots[i].bus))
 			continue;
 		set_name(name, 'P', 'C', in->roots[i].bus);
-		aml_put(a, NOTIFY, 1);
-		aml_bytes(a, name, 4);
-		aml_put(a, ZERO, 1);
+		aml_notify(a, name, BUS_CHECK);
 	}
+	aml_end(a);
 	aml_end(a);
 }
 

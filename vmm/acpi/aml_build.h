@@ -45,6 +45,7 @@ void aml_end(struct aml *a);
 
 /* Name (name, value), Name (name, "text"), Name (name, EisaId ("PNP0501")). */
 void aml_name_integer(struct aml *a, const char *name, u64 value);
+void aml_name_text(struct aml *a, const char *name, const char *text);
 void aml_name_eisaid(struct aml *a, const char *name, const char *id);
 
 /*
@@ -54,12 +55,17 @@ void aml_name_eisaid(struct aml *a, const char *name, const char *id);
 void aml_packages_begin(struct aml *a, const char *name, unsigned n);
 void aml_package(struct aml *a, const u64 *v, unsigned n);
 
+/* Method (name, nargs) { ... }, closed by aml_end(); Notify (name, value) in one. */
+void aml_method(struct aml *a, const char *name, u8 nargs);
+void aml_notify(struct aml *a, const char *name, u64 value);
 /* Method (name, nargs) { Return (Arg<arg>) } */
 void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg);
 
 /* Name (name, ResourceTemplate () { ... }): the descriptors between the two calls. */
 void aml_crs_begin(struct aml *a, const char *name);
 void aml_crs_end(struct aml *a);
+/* Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) { gsi } */
+void aml_edge(struct aml *a, u32 gsi);
 /*
  * QWordMemory, QWordIO or WordBusNumber (ResourceProducer or -Consumer, MinFixed, MaxFixed, ...)
  * with the range [base, base + size). Memory is read-write and not cacheable. translation: what is

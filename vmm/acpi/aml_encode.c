@@ -11,19 +11,26 @@ enum {
 	AML_BYTE = 0x0a,
 	AML_WORD = 0x0b,
 	AML_DWORD = 0x0c,
+	AML_STRING = 0x0d,
 	AML_QWORD = 0x0e,
 	AML_SCOPE = 0x10,
 	AML_BUFFER = 0x11,
 	AML_PACKAGE = 0x12,
 	AML_METHOD = 0x14,
 	AML_ARG0 = 0x68,
+	AML_NOTIFY = 0x86,
 	AML_RETURN = 0xa4,
 	AML_EXT = 0x5b,
 	AML_EXT_DEVICE = 0x82,
 };
 
 /* Resource descriptor tags. */
-enum { RES_END_TAG = 0x79, RES_WORD_ADDRESS = 0x88, RES_QWORD_ADDRESS = 0x8a };
+enum {
+	RES_END_TAG = 0x79,
+	RES_WORD_ADDRESS = 0x88,
+	RES_INTERRUPT = 0x89,
+	RES_QWORD_ADDRESS = 0x8a,
+};
 
 #define PKG_LENGTH_MAX 0x0fffffffu
 
@@ -142,6 +149,13 @@ void aml_name_integer(struct aml *a, const char *name, u64 value)
 	put_integer(a, value);
 }
 
+void aml_name_text(struct aml *a, const char *name, const char *text)
+{
+	begin_name(a, name);
+	aml_put(a, AML_STRING, 1);
+	aml_bytes(a, text, strlen(text) + 1);
+}
+
 /* Three letters of five bits and four hexadecimal digits, big endian (19.6.37). */
 void aml_name_eisaid(struct aml *a, const char *name, const char *id)
 {
@@ -186,12 +200,24 @@ void aml_package(struct aml *a, const u64 *v, unsigned n)
 	aml_end(a);
 }
 
-void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg)
+void aml_method(struct aml *a, const char *name, u8 nargs)
 {
 	aml_put(a, AML_METHOD, 1);
 	open(a);
 	put_name(a, name);
 	aml_put(a, nargs, 1);
+}
+
+void aml_notify(struct aml *a, const char *name, u64 value)
+{
+	aml_put(a, AML_NOTIFY, 1);
+	put_name(a, name);
+	put_integer(a, value);
+}
+
+void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg)
+{
+	aml_method(a, name, nargs);
 	aml_put(a, AML_RETURN, 1);
 	aml_put(a, AML_ARG0 + arg, 1);
 	aml_end(a);
@@ -224,6 +250,16 @@ void aml_crs_end(struct aml *a)
 	a->buf[a->crs_size] = (u8)size;
 	a->buf[a->crs_size + 1] = (u8)(size >> 8);
 	aml_end(a);
+}
+
+/* 6.4.3.6: one interrupt. */
+void aml_edge(struct aml *a, u32 gsi)
+{
+	aml_put(a, RES_INTERRUPT, 1);
+	aml_put(a, 6, 2);
+	aml_put(a, 0x03, 1); /* consumer, edge, active high, exclusive */
+	aml_put(a, 1, 1);
+	aml_put(a, gsi, 4);
 }
 
 /* 6.4.3.5.1 and 6.4.3.5.3. */
