@@ -65,62 +65,62 @@ static_assert(sizeof(struct acpi_xsdt) == 36, "XSDT");
 
 /* Fixed ACPI Description Table, revision 6, ACPI 5.2.9. */
 struct acpi_fadt {
-	struct acpi_sdt header; /* "FACP" */
-	u32 firmware_ctrl;
-	u32 dsdt;
-	u8 reserved0;
-	u8 preferred_pm_profile;
-	u16 sci_int;
-	u32 smi_cmd;
-	u8 acpi_enable;
-	u8 acpi_disable;
-	u8 s4bios_req;
-	u8 pstate_cnt;
-	u32 pm1a_evt_blk;
-	u32 pm1b_evt_blk;
-	u32 pm1a_cnt_blk;
-	u32 pm1b_cnt_blk;
-	u32 pm2_cnt_blk;
-	u32 pm_tmr_blk;
-	u32 gpe0_blk;
-	u32 gpe1_blk;
-	u8 pm1_evt_len;
-	u8 pm1_cnt_len;
-	u8 pm2_cnt_len;
-	u8 pm_tmr_len;
-	u8 gpe0_blk_len;
-	u8 gpe1_blk_len;
-	u8 gpe1_base;
-	u8 cst_cnt;
-	u16 p_lvl2_lat;
-	u16 p_lvl3_lat;
-	u16 flush_size;
-	u16 flush_stride;
-	u8 duty_offset;
-	u8 duty_width;
-	u8 day_alrm;
-	u8 mon_alrm;
-	u8 century;
-	u16 iapc_boot_arch;
-	u8 reserved1;
-	u32 flags;
-	struct acpi_gas reset_reg;
-	u8 reset_value;
-	u16 arm_boot_arch;
-	u8 minor_version;
-	u64 x_firmware_ctrl;
-	u64 x_dsdt;
-	struct acpi_gas x_pm1a_evt_blk;
-	struct acpi_gas x_pm1b_evt_blk;
-	struct acpi_gas x_pm1a_cnt_blk;
-	struct acpi_gas x_pm1b_cnt_blk;
-	struct acpi_gas x_pm2_cnt_blk;
-	struct acpi_gas x_pm_tmr_blk;
-	struct acpi_gas x_gpe0_blk;
-	struct acpi_gas x_gpe1_blk;
-	struct acpi_gas sleep_control_reg;
-	struct acpi_gas sleep_status_reg;
-	u64 hypervisor_vendor_id;
+	struct acpi_sdt header; /* 0: "FACP" */
+	u32 firmware_ctrl; /* 36: FIRMWARE_CTRL */
+	u32 dsdt; /* 40: DSDT */
+	u8 reserved0; /* 44 */
+	u8 preferred_pm_profile; /* 45: Preferred_PM_Profile */
+	u16 sci_int; /* 46: SCI_INT */
+	u32 smi_cmd; /* 48: SMI_CMD */
+	u8 acpi_enable; /* 52: ACPI_ENABLE */
+	u8 acpi_disable; /* 53: ACPI_DISABLE */
+	u8 s4bios_req; /* 54: S4BIOS_REQ */
+	u8 pstate_cnt; /* 55: PSTATE_CNT */
+	u32 pm1a_evt_blk; /* 56: PM1a_EVT_BLK */
+	u32 pm1b_evt_blk; /* 60: PM1b_EVT_BLK */
+	u32 pm1a_cnt_blk; /* 64: PM1a_CNT_BLK */
+	u32 pm1b_cnt_blk; /* 68: PM1b_CNT_BLK */
+	u32 pm2_cnt_blk; /* 72: PM2_CNT_BLK */
+	u32 pm_tmr_blk; /* 76: PM_TMR_BLK */
+	u32 gpe0_blk; /* 80: GPE0_BLK */
+	u32 gpe1_blk; /* 84: GPE1_BLK */
+	u8 pm1_evt_len; /* 88: PM1_EVT_LEN */
+	u8 pm1_cnt_len; /* 89: PM1_CNT_LEN */
+	u8 pm2_cnt_len; /* 90: PM2_CNT_LEN */
+	u8 pm_tmr_len; /* 91: PM_TMR_LEN */
+	u8 gpe0_blk_len; /* 92: GPE0_BLK_LEN */
+	u8 gpe1_blk_len; /* 93: GPE1_BLK_LEN */
+	u8 gpe1_base; /* 94: GPE1_BASE */
+	u8 cst_cnt; /* 95: CST_CNT */
+	u16 p_lvl2_lat; /* 96: P_LVL2_LAT */
+	u16 p_lvl3_lat; /* 98: P_LVL3_LAT */
+	u16 flush_size; /* 100: FLUSH_SIZE */
+	u16 flush_stride; /* 102: FLUSH_STRIDE */
+	u8 duty_offset; /* 104: DUTY_OFFSET */
+	u8 duty_width; /* 105: DUTY_WIDTH */
+	u8 day_alrm; /* 106: DAY_ALRM */
+	u8 mon_alrm; /* 107: MON_ALRM */
+	u8 century; /* 108: CENTURY */
+	u16 iapc_boot_arch; /* 109: IAPC_BOOT_ARCH */
+	u8 reserved1; /* 111 */
+	u32 flags; /* 112: Flags */
+	struct acpi_gas reset_reg; /* 116: RESET_REG */
+	u8 reset_value; /* 128: RESET_VALUE */
+	u16 arm_boot_arch; /* 129: ARM_BOOT_ARCH */
+	u8 minor_version; /* 131: FADT Minor Version */
+	u64 x_firmware_ctrl; /* 132: X_FIRMWARE_CTRL */
+	u64 x_dsdt; /* 140: X_DSDT */
+	struct acpi_gas x_pm1a_evt_blk; /* 148: X_PM1a_EVT_BLK */
+	struct acpi_gas x_pm1b_evt_blk; /* 160: X_PM1b_EVT_BLK */
+	struct acpi_gas x_pm1a_cnt_blk; /* 172: X_PM1a_CNT_BLK */
+	struct acpi_gas x_pm1b_cnt_blk; /* 184: X_PM1b_CNT_BLK */
+	struct acpi_gas x_pm2_cnt_blk; /* 196: X_PM2_CNT_BLK */
+	struct acpi_gas x_pm_tmr_blk; /* 208: X_PM_TMR_BLK */
+	struct acpi_gas x_gpe0_blk; /* 220: X_GPE0_BLK */
+	struct acpi_gas x_gpe1_blk; /* 232: X_GPE1_BLK */
+	struct acpi_gas sleep_control_reg; /* 244: SLEEP_CONTROL_REG */
+	struct acpi_gas sleep_status_reg; /* 256: SLEEP_STATUS_REG */
+	u64 hypervisor_vendor_id; /* 268: Hypervisor Vendor Identity */
 } __packed;
 static_assert(sizeof(struct acpi_fadt) == 276, "FADT");
 static_assert(offsetof(struct acpi_fadt, pm_tmr_blk) == 76, "FADT PM_TMR_BLK");

@@ -130,80 +130,80 @@ static_assert(sizeof(struct vmcb_segment) == 16, "APM vol. 2, table B-2");
 
 struct vmcb {
 	/* Control area, offset 0. */
-	u16 intercept_cr_read;
-	u16 intercept_cr_write;
-	u16 intercept_dr_read;
-	u16 intercept_dr_write;
-	u32 intercept_exceptions;
-	u32 intercept_misc1;
-	u32 intercept_misc2;
-	u32 intercept_misc3;
-	u8 reserved1[0x40 - 0x18];
-	u64 iopm_base;
-	u64 msrpm_base;
-	u64 tsc_offset;
-	u32 asid;
-	u8 tlb_control;
-	u8 reserved2[3];
-	u64 v_intr;
-	u64 int_state;
-	u64 exit_code;
-	u64 exit_info1;
-	u64 exit_info2;
-	u64 exit_int_info;
-	u64 np_control;
-	u8 reserved3[0xa8 - 0x98];
-	u64 event_inj;
-	u64 n_cr3;
-	u64 lbr_control;
-	u64 clean;
-	u64 next_rip;
-	u8 reserved4[0x120 - 0xd0];
-	u16 bus_lock_counter; /* how many are done before the exit */
-	u8 reserved13[0x400 - 0x122];
+	u16 intercept_cr_read; /* 000h: reads of CR0 to CR15 */
+	u16 intercept_cr_write; /* 002h: writes of CR0 to CR15 */
+	u16 intercept_dr_read; /* 004h: reads of DR0 to DR15 */
+	u16 intercept_dr_write; /* 006h: writes of DR0 to DR15 */
+	u32 intercept_exceptions; /* 008h: exception vectors 0 to 31 */
+	u32 intercept_misc1; /* 00ch: SVM_INTERCEPT_INTR and on */
+	u32 intercept_misc2; /* 010h: SVM_INTERCEPT_VMRUN and on */
+	u32 intercept_misc3; /* 014h: SVM_INTERCEPT_BUS_LOCK */
+	u8 reserved1[0x40 - 0x18]; /* 018h */
+	u64 iopm_base; /* 040h: IOPM_BASE_PA */
+	u64 msrpm_base; /* 048h: MSRPM_BASE_PA */
+	u64 tsc_offset; /* 050h: TSC_OFFSET */
+	u32 asid; /* 058h: guest ASID */
+	u8 tlb_control; /* 05ch: TLB_CONTROL */
+	u8 reserved2[3]; /* 05dh */
+	u64 v_intr; /* 060h: V_TPR, V_IRQ and on */
+	u64 int_state; /* 068h: INTERRUPT_SHADOW, GUEST_INTERRUPT_MASK */
+	u64 exit_code; /* 070h: EXITCODE */
+	u64 exit_info1; /* 078h: EXITINFO1 */
+	u64 exit_info2; /* 080h: EXITINFO2 */
+	u64 exit_int_info; /* 088h: EXITINTINFO */
+	u64 np_control; /* 090h: NP_ENABLE and on */
+	u8 reserved3[0xa8 - 0x98]; /* 098h */
+	u64 event_inj; /* 0a8h: EVENTINJ */
+	u64 n_cr3; /* 0b0h: N_CR3 */
+	u64 lbr_control; /* 0b8h: LBR_VIRTUALIZATION_ENABLE and on */
+	u64 clean; /* 0c0h: VMCB clean bits */
+	u64 next_rip; /* 0c8h: nRIP */
+	u8 reserved4[0x120 - 0xd0]; /* 0d0h */
+	u16 bus_lock_counter; /* 120h: bus lock threshold counter; how many are done before the exit */
+	u8 reserved13[0x400 - 0x122]; /* 122h */
 
 	/* State save area, offset 0x400. */
-	struct vmcb_segment es;
-	struct vmcb_segment cs;
-	struct vmcb_segment ss;
-	struct vmcb_segment ds;
-	struct vmcb_segment fs;
-	struct vmcb_segment gs;
-	struct vmcb_segment gdtr;
-	struct vmcb_segment ldtr;
-	struct vmcb_segment idtr;
-	struct vmcb_segment tr;
-	u8 reserved5[0x4cb - 0x4a0];
-	u8 cpl;
-	u8 reserved6[4];
-	u64 efer;
-	u8 reserved7[0x548 - 0x4d8];
-	u64 cr4;
-	u64 cr3;
-	u64 cr0;
-	u64 dr7;
-	u64 dr6;
-	u64 rflags;
-	u64 rip;
-	u8 reserved8[0x5d8 - 0x580];
-	u64 rsp;
-	u8 reserved9[0x5f8 - 0x5e0];
-	u64 rax;
-	u64 star;
-	u64 lstar;
-	u64 cstar;
-	u64 sfmask;
-	u64 kernel_gs_base;
-	u64 sysenter_cs;
-	u64 sysenter_esp;
-	u64 sysenter_eip;
-	u64 cr2;
-	u8 reserved10[0x668 - 0x648];
-	u64 g_pat;
-	u8 reserved11[0x6e0 - 0x670];
-	/* the guest's SPEC_CTRL, on CPUs that keep it apart: CPUID 8000000Ah EDX bit 20 */
-	u64 spec_ctrl;
-	u8 reserved12[0x1000 - 0x6e8];
+	struct vmcb_segment es; /* 400h: ES */
+	struct vmcb_segment cs; /* 410h: CS */
+	struct vmcb_segment ss; /* 420h: SS */
+	struct vmcb_segment ds; /* 430h: DS */
+	struct vmcb_segment fs; /* 440h: FS */
+	struct vmcb_segment gs; /* 450h: GS */
+	struct vmcb_segment gdtr; /* 460h: GDTR */
+	struct vmcb_segment ldtr; /* 470h: LDTR */
+	struct vmcb_segment idtr; /* 480h: IDTR */
+	struct vmcb_segment tr; /* 490h: TR */
+	u8 reserved5[0x4cb - 0x4a0]; /* 4a0h */
+	u8 cpl; /* 4cbh: CPL */
+	u8 reserved6[4]; /* 4cch */
+	u64 efer; /* 4d0h: EFER */
+	u8 reserved7[0x548 - 0x4d8]; /* 4d8h */
+	u64 cr4; /* 548h: CR4 */
+	u64 cr3; /* 550h: CR3 */
+	u64 cr0; /* 558h: CR0 */
+	u64 dr7; /* 560h: DR7 */
+	u64 dr6; /* 568h: DR6 */
+	u64 rflags; /* 570h: RFLAGS */
+	u64 rip; /* 578h: RIP */
+	u8 reserved8[0x5d8 - 0x580]; /* 580h */
+	u64 rsp; /* 5d8h: RSP */
+	u8 reserved9[0x5f8 - 0x5e0]; /* 5e0h */
+	u64 rax; /* 5f8h: RAX */
+	u64 star; /* 600h: STAR */
+	u64 lstar; /* 608h: LSTAR */
+	u64 cstar; /* 610h: CSTAR */
+	u64 sfmask; /* 618h: SFMASK */
+	u64 kernel_gs_base; /* 620h: KernelGsBase */
+	u64 sysenter_cs; /* 628h: SYSENTER_CS */
+	u64 sysenter_esp; /* 630h: SYSENTER_ESP */
+	u64 sysenter_eip; /* 638h: SYSENTER_EIP */
+	u64 cr2; /* 640h: CR2 */
+	u8 reserved10[0x668 - 0x648]; /* 648h */
+	u64 g_pat; /* 668h: G_PAT */
+	u8 reserved11[0x6e0 - 0x670]; /* 670h */
+	/* the guest's, on CPUs that keep it apart: CPUID 8000000Ah EDX bit 20 */
+	u64 spec_ctrl; /* 6e0h: SPEC_CTRL */
+	u8 reserved12[0x1000 - 0x6e8]; /* 6e8h */
 } __aligned(4096);
 static_assert(sizeof(struct vmcb) == 4096, "APM vol. 2, 15.5.1");
 static_assert(offsetof(struct vmcb, iopm_base) == 0x40, "table B-1");

@@ -19,13 +19,13 @@ enum ist { IST_NMI, IST_DF, IST_COUNT };
 
 /* 64-bit TSS (SDM vol. 3, figure 8-11). */
 struct tss {
-	u32 reserved0;
-	u64 rsp[3];
-	u64 reserved1;
-	u64 ist[7];
-	u64 reserved2;
-	u16 reserved3;
-	u16 iomap_base;
+	u32 reserved0; /* 0 */
+	u64 rsp[3]; /* 4: RSP0 to RSP2 */
+	u64 reserved1; /* 28 */
+	u64 ist[7]; /* 36: IST1 to IST7 */
+	u64 reserved2; /* 92 */
+	u16 reserved3; /* 100 */
+	u16 iomap_base; /* 102: I/O map base address */
 } __packed;
 static_assert(sizeof(struct tss) == 104, "SDM vol. 3, figure 8-11");
 static_assert(offsetof(struct tss, ist) == 36, "SDM vol. 3, figure 8-11");
