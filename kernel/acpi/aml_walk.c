@@ -136,19 +136,36 @@ static bool skip_form(struct aml_span *s, const char *form)
 	return ok;
 }
 
+/* clang-format off */
 static const struct {
 	u16 op;
 	const char *form;
 } skipped[] = {
-	{ AML_ALIAS, "nn" },         { AML_EXTERNAL, "nbb" },     { AML_IF, "p" },
-	{ AML_ELSE, "p" },           { AML_WHILE, "p" },          { AML_NOOP, "" },
-	{ AML_CREATE_BIT, "vvn" },   { AML_CREATE_BYTE, "vvn" },  { AML_CREATE_WORD, "vvn" },
-	{ AML_CREATE_DWORD, "vvn" }, { AML_CREATE_QWORD, "vvn" }, { AML_CREATE_FIELD, "vvvn" },
-	{ AML_MUTEX, "nb" },         { AML_EVENT, "n" },          { AML_REGION, "nbvv" },
-	{ AML_DATA_REGION, "nvvv" }, { AML_FIELD, "p" },          { AML_INDEX_FIELD, "p" },
-	{ AML_BANK_FIELD, "p" },     { AML_STORE, "vv" },         { AML_COPY, "vv" },
-	{ AML_NOTIFY, "vv" },        { AML_BREAK, "" },
+	{ AML_ALIAS, "nn" },
+	{ AML_EXTERNAL, "nbb" },
+	{ AML_IF, "p" },
+	{ AML_ELSE, "p" },
+	{ AML_WHILE, "p" },
+	{ AML_NOOP, "" },
+	{ AML_CREATE_BIT, "vvn" },
+	{ AML_CREATE_BYTE, "vvn" },
+	{ AML_CREATE_WORD, "vvn" },
+	{ AML_CREATE_DWORD, "vvn" },
+	{ AML_CREATE_QWORD, "vvn" },
+	{ AML_CREATE_FIELD, "vvvn" },
+	{ AML_MUTEX, "nb" },
+	{ AML_EVENT, "n" },
+	{ AML_REGION, "nbvv" },
+	{ AML_DATA_REGION, "nvvv" },
+	{ AML_FIELD, "p" },
+	{ AML_INDEX_FIELD, "p" },
+	{ AML_BANK_FIELD, "p" },
+	{ AML_STORE, "vv" },
+	{ AML_COPY, "vv" },
+	{ AML_NOTIFY, "vv" },
+	{ AML_BREAK, "" },
 };
+/* clang-format on */
 
 /*
  * What declares nothing. A call is a name here, and its arguments are terms of their own: values

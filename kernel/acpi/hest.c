@@ -146,11 +146,15 @@ struct told {
 #define MEMORY_ADDRESS_VALID BIT(1)
 /* clang-format off */
 static const struct told of_memory[] = {
-	{ 1, MEMORY_ADDRESS, 8, " address %#lx" }, { 3, 32, 2, " node %lu" },
+	{ 1, MEMORY_ADDRESS, 8, " address %#lx" },
+	{ 3, 32, 2, " node %lu" },
 	{ 4, 34, 2, " card %lu" },
-	{ 5, 36, 2, " module %lu" }, { 6, 38, 2, " bank %lu" }, { 7, 40, 2, " device %lu" },
+	{ 5, 36, 2, " module %lu" },
+	{ 6, 38, 2, " bank %lu" },
+	{ 7, 40, 2, " device %lu" },
 	{ 8, 42, 2, " row %lu" },
-	{ 9, 44, 2, " column %lu" }, { 14, 72, 1, " kind %lu" },
+	{ 9, 44, 2, " column %lu" },
+	{ 14, 72, 1, " kind %lu" },
 	{ 17, 78, 2, " SMBIOS handle %#lx" },
 };
 /* clang-format on */
@@ -162,11 +166,17 @@ static const struct told of_processor[] = {
 	{ 9, 160, 8, " address %#lx" },
 };
 static const struct told of_x86[] = { { 0, 8, 8, " APIC ID %lu" } };
+/* clang-format off */
 static const struct told of_pcie[] = {
-	{ 3, 33, 2, " segment %lu" },  { 3, 35, 1, " bus %#lx" },    { 3, 32, 1, " device %#lx" },
-	{ 3, 31, 1, " function %lu" }, { 3, 24, 2, " vendor %#lx" }, { 3, 26, 2, " ID %#lx" },
+	{ 3, 33, 2, " segment %lu" },
+	{ 3, 35, 1, " bus %#lx" },
+	{ 3, 32, 1, " device %#lx" },
+	{ 3, 31, 1, " function %lu" },
+	{ 3, 24, 2, " vendor %#lx" },
+	{ 3, 26, 2, " ID %#lx" },
 	{ 2, 18, 2, " status %#lx" },
 };
+/* clang-format on */
 
 /* UEFI 2.9, N.2.2, N.2.4.1, N.2.4.2, N.2.5, N.2.7. */
 enum { MEMORY }; /* the first one */

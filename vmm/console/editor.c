@@ -153,15 +153,23 @@ static void control(struct editor *e, u8 key)
 /* The end of ESC [ number letter, as VT100 and xterm send keys. */
 static void sequence(struct editor *e, u8 byte)
 {
+	/* clang-format off */
 	static const struct {
 		u8 byte;
 		u8 parameter;
 		u8 key;
 	} keys[] = {
-		{ 'A', 0, KEY_P }, { 'B', 0, KEY_N }, { 'C', 0, KEY_F },
-		{ 'D', 0, KEY_B }, { 'H', 0, KEY_A }, { 'F', 0, KEY_E },
-		{ '~', 1, KEY_A }, { '~', 3, KEY_D }, { '~', 4, KEY_E },
+		{ 'A', 0, KEY_P },
+		{ 'B', 0, KEY_N },
+		{ 'C', 0, KEY_F },
+		{ 'D', 0, KEY_B },
+		{ 'H', 0, KEY_A },
+		{ 'F', 0, KEY_E },
+		{ '~', 1, KEY_A },
+		{ '~', 3, KEY_D },
+		{ '~', 4, KEY_E },
 	};
+	/* clang-format on */
 
 	if (byte >= '0' && byte <= '9') {
 		e->parameter = (u8)(byte - '0');
