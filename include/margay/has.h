@@ -26,4 +26,15 @@ static inline bool image_has(const char *)
 #define HAS_WORD(option, word) (IS_ENABLED(option) ? word : word "!" #option)
 #endif
 
+/*
+ * IF_ENABLED(option, (THIS), (THAT)): one of the two, without its parentheses, by whether the image
+ * has the option. What is not taken is not compiled.
+ */
+#define MARGAY_BARE(...) __VA_ARGS__
+#define MARGAY_PICK_1(yes, no) MARGAY_BARE yes
+#define MARGAY_PICK_0(yes, no) MARGAY_BARE no
+#define MARGAY_PICK2(on, yes, no) MARGAY_PICK_##on(yes, no)
+#define MARGAY_PICK(on, yes, no) MARGAY_PICK2(on, yes, no)
+#define IF_ENABLED(option, yes, no) MARGAY_PICK(IS_ENABLED(option), yes, no)
+
 #endif

@@ -178,20 +178,18 @@ static int set_cmdline(struct parser *p, struct span v)
 #define BROUGHT_BY(name, text)
 #define KEY_LACKS(key) ((key)->at ? NULL : (key)->needs)
 #endif
-#define WORDS_OF(option, name, text, field, ...) \
-	BROUGHT_BY(name, text).words = IS_ENABLED(option) \
-					       ? (const char *const[]){ __VA_ARGS__, NULL } \
-					       : (const void *)(text), \
-			 .at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0, \
-			 .size = IS_ENABLED(option) ? sizeof(((struct vm_config *)0)->field) : 0
-#define WORDS(option, ...) WORDS_OF(option, #option, #option, __VA_ARGS__)
-#define SET_BY(option, name, text, fn) \
-	BROUGHT_BY(name, text).set = IS_ENABLED(option) ? (fn) : (setter *)(uintptr_t)(text)
-#define SETTER_OF(option, name, text, fn) SET_BY(option, name, text, fn), .at = IS_ENABLED(option)
-#define SETTER(option, fn) SETTER_OF(option, #option, #option, fn)
-#define TEXT(option, fn, field) \
-	SET_BY(option, #option, #option, fn), \
-		.at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0
+/* What a key takes: one of words, whose index goes to a field; what a setter makes of it; text. */
+#define TAKES_WORD(field, ...) \
+	.words = (const char *const[]){ __VA_ARGS__, NULL }, \
+	.at = offsetof(struct vm_config, field), .size = sizeof(((struct vm_config *)0)->field)
+#define TAKES(fn) .set = (fn), .at = 1
+#define TAKES_TEXT(fn, field) .set = (fn), .at = offsetof(struct vm_config, field)
+/* That where the image has the option; `text` is what it lacks otherwise. */
+#define BY(option, name, text, ...) \
+	BROUGHT_BY(name, text) IF_ENABLED(option, (__VA_ARGS__), (.needs = (text)))
+#define WORDS(option, ...) BY(option, #option, #option, TAKES_WORD(__VA_ARGS__))
+#define SETTER(option, fn) BY(option, #option, #option, TAKES(fn))
+#define TEXT(option, fn, field) BY(option, #option, #option, TAKES_TEXT(fn, field))
 #define LINE(field) .line = offsetof(struct vm_config, field)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
@@ -215,8 +213,8 @@ static const struct key keys[] = {
 	{ "topology", WORDS(CONFIG_NUMA, flat, "node", "flat") },
 	{ "allow_smt_sharing", WORDS(CONFIG_VM_SHARING, smt_sharing, "no", "yes") },
 	{ "trusted", WORDS(CONFIG_MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
-	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_VM_PAUSE", "CONFIG_MONITOR_CONSOLE", clock,
-		"follow", "freeze"),
+	{ "clock", BY(CONFIG_VM_PAUSE, "CONFIG_VM_PAUSE", "CONFIG_MONITOR_CONSOLE",
+		TAKES_WORD(clock, "follow", "freeze")),
 	  LINE(line_clock) },
 	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"),
 		LINE(line_direct) },
@@ -249,8 +247,8 @@ static const struct key keys[] = {
 		LINE(line_fault) },
 	{ "on_mce", WORDS(CONFIG_MACHINE_CHECKS, on_mce, "stop", "restart", INJECT),
 		LINE(line_mce) },
-	{ "module", SETTER_OF(CONFIG_VM_MODULES, "CONFIG_VM_MODULES", "CONFIG_MULTIBOOT",
-		set_module) },
+	{ "module", BY(CONFIG_VM_MODULES, "CONFIG_VM_MODULES", "CONFIG_MULTIBOOT",
+		TAKES(set_module)) },
 	{ "dmi", WORDS(CONFIG_SMBIOS, dmi_node, "none", "node") },
 	{ "debug_exit", WORDS(CONFIG_VM_DEBUG_EXIT, debug_exit, "no", "yes") },
 	{ "after", TEXT(CONFIG_VM_SHARING, set_vm_name, after), LINE(line_after) },
