@@ -54,14 +54,15 @@ bool net_judge(struct net_header *h, const u8 *head, u32 n, u32 size, struct net
 void net_fill_checksum(const struct net_header *h, u8 *frame, u32 size);
 /* How many frames a large one of `size` becomes. */
 u32 net_segments(const struct net_large *large, u32 size);
+struct net_piece {
+	u32 at;
+	u32 size;
+};
 /*
  * Where in the large frame the data of the i-th of these is: as much as out[] has room for behind
  * the headers.
  */
-struct net_piece {
-	u32 at;
-	u32 size;
-} net_piece(const struct net_large *large, u32 size, u32 i);
+struct net_piece net_piece(const struct net_large *large, u32 size, u32 i);
 /*
  * The i-th of these, with its checksums, in out[NET_FRAME_MAX], where its data is already; head: of
  * the large one. Its size.
