@@ -159,7 +159,7 @@ struct vmcb {
 	u64 clean; /* 0c0h: VMCB clean bits */
 	u64 next_rip; /* 0c8h: nRIP */
 	u8 reserved4[0x120 - 0xd0]; /* 0d0h */
-	u16 bus_lock_counter; /* 120h: bus lock threshold counter; how many are done before the exit */
+	u16 bus_lock_counter; /* 120h: how many are done before the exit */
 	u8 reserved13[0x400 - 0x122]; /* 122h */
 
 	/* State save area, offset 0x400. */
