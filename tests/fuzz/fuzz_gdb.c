@@ -88,7 +88,11 @@ unsigned gdb_register_count(void)
 }
 unsigned gdb_register_size(unsigned i)
 {
-	return i < 24 ? 8 : i < 32 ? 10 : i < REGISTERS ? 4 : 0;
+	if (i < 24)
+		return 8;
+	if (i < 32)
+		return 10;
+	return i < REGISTERS ? 4 : 0;
 }
 
 bool gdb_register_get(struct vcpu *, unsigned i, u8 value[GDB_REGISTER_MAX])
@@ -129,7 +133,9 @@ unsigned gdb_memory(struct vcpu *, u64 address, u8 *bytes, unsigned n, bool writ
 int gdb_break(struct vcpu *, enum gdb_break kind, u64 address, unsigned length, bool)
 {
 	CHECK(kind <= GDB_ACCESS && !running);
-	return address % 5 == 0 ? -EFAULT : length > 8 ? -EINVAL : 0;
+	if (address % 5 == 0)
+		return -EFAULT;
+	return length > 8 ? -EINVAL : 0;
 }
 
 static void command(void)

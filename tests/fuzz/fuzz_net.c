@@ -110,7 +110,9 @@ static u64 address(struct fuzz_in *in)
 {
 	u8 tag = fuzz_u8(in);
 
-	return tag & 1 ? 0x80000 + tag * 64u : tag & 2 ? GUEST_RAM - (tag >> 2) : fuzz_number(in);
+	if (tag & 1)
+		return 0x80000 + tag * 64u;
+	return tag & 2 ? GUEST_RAM - (tag >> 2) : fuzz_number(in);
 }
 
 /* A frame that may well be one, in a chain of one buffer or two. */

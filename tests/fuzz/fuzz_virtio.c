@@ -34,7 +34,9 @@ static u32 length(struct fuzz_in *in)
 {
 	u8 tag = fuzz_u8(in);
 
-	return tag < 128 ? tag : tag < 192 ? (tag - 128u) * 512 : (u32)fuzz_number(in);
+	if (tag < 128)
+		return tag;
+	return tag < 192 ? (tag - 128u) * 512 : (u32)fuzz_number(in);
 }
 
 /* A request as a driver would make it, but for what the input says. */

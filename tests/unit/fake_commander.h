@@ -44,9 +44,9 @@ unsigned monitor_vm_count(void)
 
 const char *monitor_vm_name(unsigned i)
 {
-	return i >= monitor_nr_slots     ? NULL
-	       : monitor_slots[i].config ? monitor_slots[i].config->name
-					 : monitor_slots[i].file;
+	if (i >= monitor_nr_slots)
+		return NULL;
+	return monitor_slots[i].config ? monitor_slots[i].config->name : monitor_slots[i].file;
 }
 
 void monitor_vm_info(unsigned i, struct monitor_vm *out)
@@ -131,7 +131,9 @@ const char *vm_end_name(enum vm_end why)
 
 const char *monitor_end_name(enum vm_end why)
 {
-	return why == VM_END_PANICKED ? "panicked" : why == VM_END_EXIT ? "exit" : "crash";
+	if (why == VM_END_PANICKED)
+		return "panicked";
+	return why == VM_END_EXIT ? "exit" : "crash";
 }
 
 bool place_owner(unsigned, char *)

@@ -30,7 +30,9 @@ static u32 speed;
 
 enum uart8250_found uart8250_probe(const struct uart8250 *)
 {
-	return !present ? UART8250_ABSENT : odd ? UART8250_ODD : UART8250_GOOD;
+	if (!present)
+		return UART8250_ABSENT;
+	return odd ? UART8250_ODD : UART8250_GOOD;
 }
 
 void uart8250_init(struct uart8250 *u, u32 baud)

@@ -54,7 +54,9 @@ u64 host_tsc_khz(void)
 
 const char *vmexit_name(enum vmexit_reason reason)
 {
-	return reason == VMEXIT_CPUID ? "cpuid" : reason == VMEXIT_IO ? "io" : "other";
+	if (reason == VMEXIT_CPUID)
+		return "cpuid";
+	return reason == VMEXIT_IO ? "io" : "other";
 }
 
 unsigned monitor_vm_count(void)

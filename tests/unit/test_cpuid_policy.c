@@ -463,10 +463,11 @@ static void topology_flat(void **)
 
 static u32 pick(struct cpuid_regs r, unsigned reg)
 {
-	return reg == CPUID_EAX   ? r.eax
-	       : reg == CPUID_EBX ? r.ebx
-	       : reg == CPUID_ECX ? r.ecx
-				  : r.edx;
+	if (reg == CPUID_EAX)
+		return r.eax;
+	if (reg == CPUID_EBX)
+		return r.ebx;
+	return reg == CPUID_ECX ? r.ecx : r.edx;
 }
 
 /* With able hardware, a bit that has no documented reason is the host's own, on every machine. */

@@ -317,7 +317,9 @@ bool pci_platform_registers(u64 base, u64 size)
 
 static unsigned number(const struct iommu_unit *u)
 {
-	return u->base == 0xfed90000 ? 0 : u->base == 0xfed91000 ? 1 : 2;
+	if (u->base == 0xfed90000)
+		return 0;
+	return u->base == 0xfed91000 ? 1 : 2;
 }
 
 static const char *fake_remap(struct iommu_unit *u, unsigned count, bool wide)

@@ -67,14 +67,19 @@ static u64 *msr_of(u32 msr)
 		return &mcg_ext;
 	/* There are more than MCG_CAP counts, and nobody looks at them. */
 	assert_true(msr >= first && n < (mcg_cap & 0xff));
-	return reg == 0           ? &bank[n].ctl
-	       : reg == 1         ? &bank[n].status
-	       : reg == 2         ? &bank[n].address
-	       : reg == 3         ? &bank[n].misc
-	       : smca && reg == 4 ? &bank[n].config
-	       : smca && reg == 8 ? &bank[n].destat
-	       : smca && reg == 9 ? &bank[n].deaddr
-				  : NULL;
+	if (reg == 0)
+		return &bank[n].ctl;
+	if (reg == 1)
+		return &bank[n].status;
+	if (reg == 2)
+		return &bank[n].address;
+	if (reg == 3)
+		return &bank[n].misc;
+	if (smca && reg == 4)
+		return &bank[n].config;
+	if (smca && reg == 8)
+		return &bank[n].destat;
+	return smca && reg == 9 ? &bank[n].deaddr : NULL;
 }
 
 int host_rdmsr(u32 msr, u64 *value)

@@ -50,13 +50,17 @@ static u32 bridge, control2;
 
 static u32 config_of_bridge(u16 offset, u32 value)
 {
-	return offset == PCI_REG_HEADER         ? value | 1 << 16
-	       : offset == PCI_REG_BUSES        ? 0x818100
-	       : offset == PCI_REG_CAPABILITIES ? EXP
-	       : offset == EXP                  ? PCI_CAP_EXP | bridge << 16
-	       : offset == EXP + 2              ? bridge
-	       : offset == EXP + 0x28           ? control2
-						: value;
+	if (offset == PCI_REG_HEADER)
+		return value | 1 << 16;
+	if (offset == PCI_REG_BUSES)
+		return 0x818100;
+	if (offset == PCI_REG_CAPABILITIES)
+		return EXP;
+	if (offset == EXP)
+		return PCI_CAP_EXP | bridge << 16;
+	if (offset == EXP + 2)
+		return bridge;
+	return offset == EXP + 0x28 ? control2 : value;
 }
 
 static u32 config_of(struct pci_address a, u16 offset)

@@ -137,10 +137,11 @@ bool pci_isolating;
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 {
 	assert_int_equal(size, offset == 0x64 ? 4 : 2);
-	return offset == 0x42   ? express[a.bus].says
-	       : offset == 0x64 ? express[a.bus].cap2
-	       : offset == 0x68 ? express[a.bus].control2
-				: 0xffff;
+	if (offset == 0x42)
+		return express[a.bus].says;
+	if (offset == 0x64)
+		return express[a.bus].cap2;
+	return offset == 0x68 ? express[a.bus].control2 : 0xffff;
 }
 
 static void test_read(void **)

@@ -46,7 +46,9 @@ const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance)
 {
 	if (!memcmp(signature, "DSDT", 4))
 		return instance ? NULL : &no_body;
-	return instance < OTHER_TABLES ? &no_body : instance == OTHER_TABLES ? &ssdt.head : NULL;
+	if (instance < OTHER_TABLES)
+		return &no_body;
+	return instance == OTHER_TABLES ? &ssdt.head : NULL;
 }
 
 const struct pci_function *pci_get(unsigned i)

@@ -115,9 +115,9 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 u32 host_pci_read(unsigned index, u16 offset, unsigned)
 {
 	assert_true(index == PF || offset == PCI_REG_COMMAND);
-	return offset == PCI_REG_CLASS           ? 0x02000001
-	       : offset == AT + PCI_SRIOV_OFFSET ? 0x00020080
-						 : 0;
+	if (offset == PCI_REG_CLASS)
+		return 0x02000001;
+	return offset == AT + PCI_SRIOV_OFFSET ? 0x00020080 : 0;
 }
 
 void host_pci_reset_begin(struct host_pci_reset *r, unsigned index)

@@ -124,9 +124,9 @@ u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
 {
 	if (f == low_pf)
 		return id == PCI_EXT_CAP_SRIOV ? AT + 0x40 : 0;
-	return f == pf && id == PCI_EXT_CAP_SRIOV         ? AT
-	       : f == pf && id == EXT_CAP_ARI && card_ari ? 0x150
-							  : 0;
+	if (f == pf && id == PCI_EXT_CAP_SRIOV)
+		return AT;
+	return f == pf && id == EXT_CAP_ARI && card_ari ? 0x150 : 0;
 }
 
 u16 pci_find_cap(const struct pci_function *f, u16 id)

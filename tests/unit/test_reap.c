@@ -77,7 +77,9 @@ bool vm_end(struct vm *, enum vm_end why)
 
 const char *vm_end_name(enum vm_end why)
 {
-	return why == VM_END_RESET_ACPI ? "reset-acpi" : why == VM_END_ANEW ? "anew" : "poweroff";
+	if (why == VM_END_RESET_ACPI)
+		return "reset-acpi";
+	return why == VM_END_ANEW ? "anew" : "poweroff";
 }
 
 bool vm_may_restart(struct restarts *, const struct vm_config *)

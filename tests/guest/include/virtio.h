@@ -85,7 +85,9 @@ static inline void mmio_write(volatile u8 *at, unsigned size, u64 value)
 static inline u32 mmio_read(volatile u8 *at, unsigned size)
 {
 	virtio_exits++;
-	return size == 1 ? *at : size == 2 ? *(volatile u16 *)at : *(volatile u32 *)at;
+	if (size == 1)
+		return *at;
+	return size == 2 ? *(volatile u16 *)at : *(volatile u32 *)at;
 }
 
 static inline void put(struct virtio *v, enum virtio_register reg, unsigned size, u64 value)
