@@ -37,10 +37,9 @@ static void check_names(const struct vm_config *c)
 	unsigned n = 0;
 
 	while (vm_config_name(c, n, &name)) {
-		CHECK(*name.name && name.line &&
-		      *name.key == (!n                   ? 'k'
-				    : n <= c->nr_modules ? 'm'
-							 : 'i'));
+		char key = n <= c->nr_modules ? 'm' : 'i';
+
+		CHECK(*name.name && name.line && *name.key == (n ? key : 'k'));
 		n++;
 	}
 	CHECK(n == 1 + c->nr_modules + (c->initrd[0] != 0));

@@ -85,9 +85,8 @@ static void check_frames(void)
 		CHECK(!(h.flags & ~NET_NEEDS_CSUM) && (!h.flags || features & GUEST_CSUM));
 		CHECK(!h.flags || h.csum_start + h.csum_offset + 2u <= size);
 		if (h.gso_type) {
-			CHECK(features & (h.gso_type == NET_GSO_TCPV4   ? GUEST_TSO4
-					  : h.gso_type == NET_GSO_TCPV6 ? GUEST_TSO6
-									: 0));
+			CHECK(h.gso_type == NET_GSO_TCPV4 || h.gso_type == NET_GSO_TCPV6);
+			CHECK(features & (h.gso_type == NET_GSO_TCPV4 ? GUEST_TSO4 : GUEST_TSO6));
 			CHECK(h.gso_size && h.hdr_len < size &&
 			      h.hdr_len + h.gso_size <= NET_FRAME_MAX && h.flags);
 			frame_max = NET_LARGE_MAX;

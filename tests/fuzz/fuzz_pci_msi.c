@@ -124,7 +124,9 @@ static void write_table(struct fuzz_in *in)
 	for (unsigned n = 0; n < size / 4; n++, value >>= 32) {
 		unsigned at = offset % 16 / 4 + n;
 
-		word[at] = (u32)value & (at == 0 ? ~3u : at == 3 ? 1 : ~0u);
+		static const u32 writable[] = { ~3u, ~0u, ~0u, 1 };
+
+		word[at] = (u32)value & writable[at];
 	}
 }
 
@@ -194,9 +196,10 @@ static int create(unsigned capable, unsigned form, unsigned entries)
 	CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps,
 			       odd == NO_MSIX ? 1 : 2));
 	err = pci_msi_create(&dev);
-	CHECK(err == (odd == NO_MEMORY                                 ? -ENOMEM
-		      : odd == TABLE_OUTSIDE || odd == PENDING_OUTSIDE ? -EINVAL
-								       : 0));
+	if (odd == NO_MEMORY)
+		CHECK(err == -ENOMEM);
+	else
+		CHECK(err == (odd == TABLE_OUTSIDE || odd == PENDING_OUTSIDE ? -EINVAL : 0));
 	CHECK(err || dev.nr_msix == (odd == NO_MSIX ? 0 : entries));
 	return err;
 }

@@ -223,7 +223,9 @@ static u64 length(struct fuzz_in *in)
 /* Leaves of 4 KiB over a range this long would fill the pool by far: not a case of interest. */
 static bool too_long(const struct stage2 *s, u64 size)
 {
-	return size > (s->max_leaf == LEAF_4K ? MIB(4) : s->max_leaf == LEAF_2M ? GIB(2) : GIB(8));
+	if (s->max_leaf == LEAF_4K)
+		return size > MIB(4);
+	return size > (s->max_leaf == LEAF_2M ? GIB(2) : GIB(8));
 }
 
 static bool bad_range(u64 gpa, u64 size)

@@ -94,7 +94,9 @@ static void step(struct fuzz_in *in)
 					  26, 28, 32, 36, 40, 44, 48, 52 };
 		u8 n = fuzz_u8(in);
 
-		put(device, reg[n & 15], n & 64 ? 4 : n & 128 ? 1 : 2, fuzz_number(in));
+		unsigned small = n & 128 ? 1 : 2;
+
+		put(device, reg[n & 15], n & 64 ? 4 : small, fuzz_number(in));
 		break;
 	}
 	case 7: {

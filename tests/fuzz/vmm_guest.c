@@ -299,7 +299,9 @@ static void exit_io(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit 
 		/* Mostly the exit that it makes in this mode: another one is not carried out. */
 		if (!(how & 0x40)) {
 			exit->io.in = opcode < 0x6e;
-			exit->io.size = !(opcode & 1) ? 1 : (s->b[0] == 0x66) == wide ? 2 : 4;
+			exit->io.size = (s->b[0] == 0x66) == wide ? 2 : 4;
+			if (!(opcode & 1))
+				exit->io.size = 1;
 		}
 		place(vcpu, f, s->b, s->n);
 	} else if (more & 0x40)
@@ -318,7 +320,9 @@ static void exit_cr(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit 
 	exit->cr.cr = crs[how & 3];
 	exit->cr.write = how & 4;
 	exit->cr.gpr = gpr;
-	exit->cr.kind = how & 0x18 ? CR_MOV : how & 0x20 ? CR_CLTS : CR_LMSW;
+	exit->cr.kind = how & 0x20 ? CR_CLTS : CR_LMSW;
+	if (how & 0x18)
+		exit->cr.kind = CR_MOV;
 	exit->cr.lmsw = (u16)gpr;
 	exit->cr.decoded = fake_hvm.caps.insn_len;
 	/* Half of the values change a bit or two of what is there. */

@@ -54,7 +54,7 @@ static void stacks(void)
 {
 	struct cpu *c = this_cpu();
 	u64 rsp0 = c->tss.rsp[0], ist2 = c->tss.ist[1];
-	int trap;
+	int trap, on_tcg;
 
 	idt_set(VEC_SS, 0, 1);
 	c->tss.ist[1] = WILD;
@@ -64,9 +64,8 @@ static void stacks(void)
 	idt_set(VEC_GP, 0, 2);
 	trap = try_wrmsr(0x7fffffff, 0);
 	/* TCG knows any MSR natively, and forgets which exception VMRUN injected. */
-	check(trap == (!on_qemu()    ? VEC_DF
-		       : on_margay() ? VEC_SS
-				     : NO_TRAP),
+	on_tcg = on_margay() ? VEC_SS : NO_TRAP;
+	check(trap == (on_qemu() ? on_tcg : VEC_DF),
 	      "#GP of the hypervisor, its stack not canonical: %d", trap);
 	idt_set(VEC_GP, 0, 0);
 	c->tss.ist[1] = ist2;

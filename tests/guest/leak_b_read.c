@@ -22,12 +22,14 @@ static bool zero(const u8 *p, unsigned n)
 	return true;
 }
 
+static const u64 after_init[] = { [6] = 0xffff0ff0, [7] = 0x400 };
+
 #define CHECK_DR(n) \
 	do { \
 		u64 dr; \
 \
 		asm volatile("mov %%dr" #n ", %0" : "=r"(dr)); \
-		check(dr == (n == 6 ? 0xffff0ff0 : n == 7 ? 0x400 : 0), "DR" #n ": %#lx", dr); \
+		check(dr == after_init[n], "DR" #n ": %#lx", dr); \
 	} while (0)
 
 static void vectors(void)

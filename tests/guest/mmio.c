@@ -218,9 +218,9 @@ static void change(void *arg)
 {
 	(void)arg;
 	for (u64 i = 0; !stop; i++) {
-		*(volatile u64 *)entry = i % 3 == 0   ? ram_page | PTE_P | PTE_W
-					 : i % 3 == 1 ? IOAPIC | PTE_P | PTE_W
-						      : 0;
+		const u64 turns[] = { ram_page | PTE_P | PTE_W, IOAPIC | PTE_P | PTE_W, 0 };
+
+		*(volatile u64 *)entry = turns[i % 3];
 		changes = i;
 		for (unsigned k = 0; k < i % 7; k++)
 			cpu_relax();

@@ -40,10 +40,14 @@ static bool excluded(u32 port, unsigned size, bool write)
 /* Reads and writes a port; false when it did not read as ones. */
 static bool touch(u16 port, unsigned size)
 {
-	u32 ones = size == 4 ? ~0u : (1u << size * 8) - 1, v = size == 1   ? inb(port)
-							       : size == 2 ? inw(port)
-									   : inl(port);
+	u32 ones = size == 4 ? ~0u : (1u << size * 8) - 1, v;
 
+	if (size == 1)
+		v = inb(port);
+	else if (size == 2)
+		v = inw(port);
+	else
+		v = inl(port);
 	if (excluded(port, size, true))
 		return v == ones;
 	if (size == 1)

@@ -165,7 +165,8 @@ static bool in_ram(u64 offset)
 
 static void try(const struct move *m, u64 offset)
 {
-	unsigned wrong_ram = 0, wrong_reg = 0, seen = avx512 ? 64 : avx ? 32 : 16;
+	unsigned wrong_ram = 0, wrong_reg = 0, without_512 = avx ? 32 : 16;
+	unsigned seen = avx512 ? 64 : without_512;
 
 	for (unsigned i = 0; i < 2 * 64; i++) /* around the page's two ends */
 		ram[(PAGE_SIZE - 64 + i) % PAGE_SIZE] = (u8)(0x80 + i);

@@ -276,6 +276,12 @@ void test_main(void)
 {
 	const char *role = option("role");
 
-	if (check(role, "no role"))
-		role[0] == 'o' ? owner() : role[0] == 'r' ? rogue() : load();
+	if (!check(role, "no role"))
+		return;
+	if (role[0] == 'o')
+		owner();
+	else if (role[0] == 'r')
+		rogue();
+	else
+		load();
 }

@@ -119,7 +119,8 @@ static u32 address_bits(unsigned n)
 static void write32(void *ctx, u16 offset, u32 value)
 {
 	unsigned n = offset == 0x30 ? PCI_ROM_BAR : (offset - 0x10u) / 4;
-	u32 w = offset == 4 ? 0xffff : n < PCI_BARS ? address_bits(n) : 0;
+	u32 bits = n < PCI_BARS ? address_bits(n) : 0;
+	u32 w = offset == 4 ? 0xffff : bits;
 
 	host_pci_write(0, offset, 4, (read32(ctx, offset) & ~w) | (value & w));
 }

@@ -57,9 +57,9 @@ void monitor_vm_info(unsigned i, struct monitor_vm *out)
 				    .config = s->config,
 				    .starts = s->starts,
 				    .memory = s->config ? s->config->memory : 0 };
-	out->state = !s->config            ? MONITOR_VM_BAD
-		     : s->state == STARTED ? MONITOR_VM_RUNNING
-					   : MONITOR_VM_OVER;
+	out->state = s->state == STARTED ? MONITOR_VM_RUNNING : MONITOR_VM_OVER;
+	if (!s->config)
+		out->state = MONITOR_VM_BAD;
 }
 
 const char *monitor_state_name(const struct monitor_vm *info)

@@ -18,6 +18,18 @@ static void assert_segment(struct vcpu *vcpu, enum seg seg, u16 selector, u64 ba
 		    s.attr == attr);
 }
 
+static u64 power_on_value(enum hvm_reg reg)
+{
+	switch (reg) {
+	case HVM_CR0: return 0x60000010;
+	case HVM_DR6: return 0xffff0ff0;
+	case HVM_DR7: return 0x400;
+	case HVM_PAT: return 0x0007040600070406ull;
+	case HVM_TSC_AUX: return 0x1111;
+	default: return 0;
+	}
+}
+
 static void assert_power_on(struct vcpu *vcpu)
 {
 	static const enum seg data[] = { SEG_ES, SEG_SS, SEG_DS, SEG_FS, SEG_GS };
@@ -38,14 +50,7 @@ static void assert_power_on(struct vcpu *vcpu)
 	for (unsigned i = 0; i < GPR_COUNT; i++)
 		assert_int_equal(vcpu->regs.gpr[i], 0);
 	for (enum hvm_reg reg = 0; reg < HVM_REGS; reg++) {
-		u64 expected = reg == HVM_CR0       ? 0x60000010
-			       : reg == HVM_DR6     ? 0xffff0ff0
-			       : reg == HVM_DR7     ? 0x400
-			       : reg == HVM_PAT     ? 0x0007040600070406ull
-			       : reg == HVM_TSC_AUX ? 0x1111
-						    : 0;
-
-		assert_int_equal(hvm->get(vcpu, reg), expected);
+		assert_int_equal(hvm->get(vcpu, reg), power_on_value(reg));
 	}
 	assert_segment(vcpu, SEG_CS, 0xf000, 0xffff0000, 0x9b);
 	for (unsigned i = 0; i < ARRAY_SIZE(data); i++)

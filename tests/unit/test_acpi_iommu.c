@@ -154,9 +154,11 @@ static void drhd(u64 base, unsigned scopes)
  */
 static void test_dmar_large(void **)
 {
+	static const u16 scopes[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 500, 1, 3 };
+
 	begin_dmar();
 	for (unsigned i = 0; i < 66; i++)
-		drhd(0xd0000000 + i * 0x1000, i == 10 ? 500 : i < 12 ? 1 : i == 12 ? 3 : 0);
+		drhd(0xd0000000 + i * 0x1000, i < ARRAY_SIZE(scopes) ? scopes[i] : 0);
 	for (unsigned i = 0; i < 66; i++) {
 		put(2, 2); /* ATSR */
 		put(8, 2);

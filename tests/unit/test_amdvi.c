@@ -260,11 +260,12 @@ static struct sent hw_interrupt(u16 bdf, u32 data)
 	if (!(d[2] & 1))
 		return as_it_is;
 	/* NMI, INIT and ExtINT by a bit each. */
-	if (mode > 1)
-		return mode == 4 && d[2] >> 58 & 1   ? as_it_is
-		       : mode == 5 && d[2] >> 56 & 1 ? as_it_is
-		       : mode == 7 && d[2] >> 57 & 1 ? as_it_is
-						     : (struct sent){ .blocked = true };
+	if (mode > 1) {
+		bool passes = (mode == 4 && d[2] >> 58 & 1) || (mode == 5 && d[2] >> 56 & 1) ||
+			      (mode == 7 && d[2] >> 57 & 1);
+
+		return passes ? as_it_is : (struct sent){ .blocked = true };
+	}
 	if ((d[2] >> 60 & 3) == 0)
 		return (struct sent){ .blocked = true };
 	assert_true((d[2] >> 60 & 3) == 2 && (d[2] >> 1 & 15) == (many ? 11 : 9) &&

@@ -55,11 +55,13 @@ struct hvm_caps hvm_caps;
 
 static void host_leaf(u32 leaf, u32, struct cpuid_regs *out)
 {
-	*out = leaf == 0            ? (struct cpuid_regs){ .eax = highest }
-	       : leaf == 0xa        ? leaf_a
-	       : leaf == 7          ? leaf_7
-	       : leaf == 0x80000001 ? leaf_ext
-				    : (struct cpuid_regs){ 0 };
+	switch (leaf) {
+	case 0: *out = (struct cpuid_regs){ .eax = highest }; break;
+	case 7: *out = leaf_7; break;
+	case 0xa: *out = leaf_a; break;
+	case 0x80000001: *out = leaf_ext; break;
+	default: *out = (struct cpuid_regs){ 0 };
+	}
 }
 
 static void no_interrupt(void *, unsigned) { }

@@ -46,7 +46,9 @@ int config_fail(struct parser *, const char *, ...)
 
 static void cpuid(u32 leaf, u32, struct cpuid_regs *out)
 {
-	out->ecx = leaf == 1 ? x2apic ? BIT(21) : ~(u32)BIT(21) : 0;
+	out->ecx = x2apic ? BIT(21) : ~(u32)BIT(21);
+	if (leaf != 1)
+		out->ecx = 0;
 }
 
 /* A node that can, a VM file that asks for a disk, and one that forbids nothing. */

@@ -283,10 +283,8 @@ static void all_sizes(unsigned map, u8 opcode, u8 modrm, u64 imm, unsigned imm_l
 	static const u8 prefix[] = { 0, 0, 0x66, 0x48 };
 
 	for (unsigned size = map ? 1 : 0; size < 4; size++) {
-		unsigned n = 0, bytes = imm_len == 4 ? (size == 0   ? 1
-							: size == 2 ? 2
-								    : 4)
-						     : imm_len;
+		static const u8 imm_bytes[] = { 1, 4, 2, 4 };
+		unsigned n = 0, bytes = imm_len == 4 ? imm_bytes[size] : imm_len;
 		u8 b[INSN_MAX];
 
 		if (prefix[size])
@@ -317,10 +315,8 @@ static void two_operands(void **)
 		all_sizes(0, 0x80, at_rdi(op), 0x81, 4, flags);
 		all_sizes(0, 0x80, at_rdi(op), 0x89abcdef, 4, flags);
 		for (unsigned size = 1; size < 4; size++) {
-			const u8 b[] = { size == 2   ? 0x66
-					 : size == 3 ? 0x48
-						     : 0x3e,
-					 0x83, at_rdi(op), 0x82 };
+			static const u8 prefix[] = { 0, 0x3e, 0x66, 0x48 };
+			const u8 b[] = { prefix[size], 0x83, at_rdi(op), 0x82 };
 
 			compare(b, sizeof(b), flags);
 		}

@@ -125,10 +125,9 @@ static void test_bytes(void **)
 				assert_int_equal(emulate_mem_read_bytes(vcpu, gva, size, read), 0);
 				for (unsigned i = 0; i < sizeof(read); i++) {
 					u64 byte = gva + i - GVA, place = at[byte / PAGE_SIZE];
+					u8 there = place == HOLE ? 0xff : stored[i];
 
-					assert_int_equal(read[i], i >= size       ? 0xdd
-								  : place == HOLE ? 0xff
-										  : stored[i]);
+					assert_int_equal(read[i], i < size ? there : 0xdd);
 					if (i < size && place != HOLE)
 						*ram(place + byte % PAGE_SIZE) = 0xee;
 				}

@@ -22,9 +22,11 @@ static u32 leaf7_ebx, leaf8_ebx, revision;
 
 static void fake_cpuid(u32 leaf, u32, struct cpuid_regs *r)
 {
-	*r = (struct cpuid_regs){ .ebx = leaf == 7            ? leaf7_ebx
-					 : leaf == 0x80000008 ? leaf8_ebx
-							      : ~0u };
+	*r = (struct cpuid_regs){ .ebx = ~0u };
+	if (leaf == 7)
+		r->ebx = leaf7_ebx;
+	if (leaf == 0x80000008)
+		r->ebx = leaf8_ebx;
 }
 
 #define cpuid fake_cpuid

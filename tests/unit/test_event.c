@@ -191,9 +191,8 @@ static void test_pairs(void **state)
 				fail_msg("%u, then %u: vector %u, not %u", first, second,
 					 vcpu.event.vector, vector);
 			assert_int_equal(vcpu.event.has_error, has_error(vector));
-			assert_int_equal(vcpu.event.error, !has_error(vector) ? 0
-							   : becomes == 'd'   ? 0
-									      : 0x1234);
+			assert_int_equal(vcpu.event.error,
+					 has_error(vector) && becomes != 'd' ? 0x1234 : 0);
 		}
 	assert_int_equal(pairs, 20 * 19);
 }

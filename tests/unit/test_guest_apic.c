@@ -181,14 +181,18 @@ static void window(void)
 	for (unsigned v = highest(apic.irr); v >= 16; v = highest(apic.irr)) {
 		unsigned in_service = highest(apic.isr),
 			 ppr = MAX((unsigned)apic.tpr, in_service) & 0xf0;
+		const u8 *stub;
 
 		if (!(apic.svr & 0x100) || (v & 0xf0) <= ppr)
 			break;
 		apic.irr[v] = false;
 		apic.taken++;
-		if (gate_of(apic.idt, v) != (v == 18 && !apic.no_mca ? apic_drop_18
-					     : v == 30               ? apic_drop_30
-								     : apic_drop))
+		stub = apic_drop;
+		if (v == 18 && !apic.no_mca)
+			stub = apic_drop_18;
+		if (v == 30)
+			stub = apic_drop_30;
+		if (gate_of(apic.idt, v) != stub)
 			apic.foreign++;
 		if (apic.floods) {
 			apic.irr[v] = apic.isr[v] = true;

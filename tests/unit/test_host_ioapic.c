@@ -214,10 +214,11 @@ static void test_smi(void **)
 	device.high[PIN] = 0x05000000;
 	device.low[18] = 0x200 | MASKED;
 	assert_int_equal(ioapic_add(0xfec00000, BASE), 0);
-	for (unsigned i = 0; i < PINS; i++)
-		assert_int_equal(device.low[i], i == PIN                ? 0x200 | LOW | LEVEL
-						: i % 8 == 2 && i != 18 ? 0x200
-									: MASKED);
+	for (unsigned i = 0; i < PINS; i++) {
+		u32 is = i % 8 == 2 && i != 18 ? 0x200 : MASKED;
+
+		assert_int_equal(device.low[i], i == PIN ? 0x200 | LOW | LEVEL : is);
+	}
 	assert_int_equal(ioapic_route_nmi(GSI, 1, false), -EBUSY);
 	assert_int_equal(ioapic_route_level(GSI, 1, 0x40, true), -EBUSY);
 	assert_true(device.low[PIN] == (0x200 | LOW | LEVEL) && device.high[PIN] == 0x05000000);

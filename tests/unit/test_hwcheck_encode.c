@@ -85,7 +85,7 @@ static size_t base64(const char *text, u8 *to)
 
 	for (; *text && *text != '.'; text += 4) {
 		u32 bits = digit(text[0]) << 18 | digit(text[1]) << 12;
-		unsigned bytes = text[2] == '=' ? 1 : text[3] == '=' ? 2 : 3;
+		unsigned bytes = 3 - (text[2] == '=') - (text[3] == '=');
 
 		bits |= (bytes > 1 ? digit(text[2]) << 6 : 0) | (bytes > 2 ? digit(text[3]) : 0);
 		for (unsigned i = 0; i < bytes; i++)

@@ -1010,12 +1010,12 @@ static void add_fault(u16 bdf, u64 address, bool write, unsigned count)
 
 static void expect_state(unsigned index, unsigned domain, u64 dma, u64 interrupts)
 {
+	const char *mode = domain == 1 ? "dma = iommu" : "dma = window";
 	struct host_iommu_state s;
 
 	assert_true(host_iommu_state(index, &s));
 	assert_true(s.domain == domain && s.dma == dma && s.interrupts == interrupts);
-	assert_string_equal(s.mode ? s.mode : "",
-			    domain ? domain == 1 ? "dma = iommu" : "dma = window" : "");
+	assert_string_equal(s.mode ? s.mode : "", domain ? mode : "");
 }
 
 /* A unit that tells of more than so many in a second is not listened to until that is over. */

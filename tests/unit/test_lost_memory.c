@@ -417,11 +417,15 @@ static void test_used_meanwhile(void **)
 			fake_host.lost_in = ++n;
 			mend_memory();
 			value = 0;
-			err = way == 0   ? emulate_mem_read(vcpu, GVA + PAGE_SIZE, 4, &value)
-			      : way == 1 ? emulate_mem_write(vcpu, GVA + PAGE_SIZE, 8, value)
-			      : way != 3 ? emulate_mem_read(vcpu, GVA + PAGE_SIZE - 2, 4, &value)
-					 : emulate_mem_read_bytes(vcpu, GVA + PAGE_SIZE,
-								  sizeof(bytes), bytes);
+			if (way == 0)
+				err = emulate_mem_read(vcpu, GVA + PAGE_SIZE, 4, &value);
+			else if (way == 1)
+				err = emulate_mem_write(vcpu, GVA + PAGE_SIZE, 8, value);
+			else if (way == 3)
+				err = emulate_mem_read_bytes(vcpu, GVA + PAGE_SIZE, sizeof(bytes),
+							     bytes);
+			else
+				err = emulate_mem_read(vcpu, GVA + PAGE_SIZE - 2, 4, &value);
 			if (fake_host.lost_in)
 				break;
 			if (err)

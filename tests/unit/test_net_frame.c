@@ -61,9 +61,8 @@ static u32 make(bool v6, bool tag, u32 ip_options, u32 tcp_options, u32 data)
 
 	for (u32 i = 0; i < sizeof(frame); i++)
 		frame[i] = (u8)(i * 13 + i / 251);
-	set16(frame + 12, tag ? 0x8100 : v6 ? 0x86dd : 0x0800);
-	if (tag)
-		set16(frame + 16, v6 ? 0x86dd : 0x0800);
+	set16(frame + 12, 0x8100);
+	set16(frame + (tag ? 16 : 12), v6 ? 0x86dd : 0x0800);
 	if (v6) {
 		ip[0] = 0x60;
 		set16(ip + 4, all - l4);

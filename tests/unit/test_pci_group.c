@@ -60,17 +60,19 @@ u16 pci_find_cap(const struct pci_function *, u16 id)
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 {
 	assert_int_equal(size, 2);
-	for (unsigned i = 0; offset >= 0x104 && i < ARRAY_SIZE(function); i++)
-		if (pci_same_address(&function[i].address, &a))
-			return offset == 0x106 ? control[i] : i == lacks ? can : 0x5f;
+	for (unsigned i = 0; offset >= 0x104 && i < ARRAY_SIZE(function); i++) {
+		if (!pci_same_address(&function[i].address, &a))
+			continue;
+		if (offset == 0x106)
+			return control[i];
+		return i == lacks ? can : 0x5f;
+	}
 	assert_int_equal(offset, 0x42);
 	if (integrated && !a.bus && PCI_DEVICE(a.devfn) == 31)
 		return PCIE_INTEGRATED << 4 | 2;
-	return (a.bus == 2   ? PCIE_UPSTREAM
-		: a.bus == 3 ? PCIE_DOWNSTREAM
-			     : PCIE_ROOT_PORT)
-		       << 4 |
-	       2;
+	if (a.bus == 2)
+		return PCIE_UPSTREAM << 4 | 2;
+	return (a.bus == 3 ? PCIE_DOWNSTREAM : PCIE_ROOT_PORT) << 4 | 2;
 }
 
 static unsigned changes;
@@ -160,10 +162,13 @@ static void test_own_port(void **)
 	static const unsigned alone[] = { 12, 13 };
 
 	function[2].subordinate_bus = function[9].subordinate_bus = 5;
-	for (unsigned i = 0; i < ARRAY_SIZE(function); i++)
-		assert_ptr_equal(pci_own_port(&function[i]), i == alone[0]   ? &function[10]
-							     : i == alone[1] ? &function[11]
-									     : NULL);
+	for (unsigned i = 0; i < ARRAY_SIZE(function); i++) {
+		const struct pci_function *port = i == alone[0] ? &function[10] : NULL;
+
+		if (i == alone[1])
+			port = &function[11];
+		assert_ptr_equal(pci_own_port(&function[i]), port);
+	}
 	/*
 	 * A bus behind it that firmware has numbered for later is no function; one with a function
 	 * is.

@@ -71,7 +71,10 @@ static u32 in_port(u16 port)
 	struct function *f = at_address();
 
 	switch ((address & 0xfc) + port - 0xcfc) {
-	case 0: return f ? 0x10d38086 : address & 0x100 ? 0xffffffff : 0;
+	case 0:
+		if (f)
+			return 0x10d38086;
+		return address & 0x100 ? 0xffffffff : 0;
 	case 4: f->after++; return f->command;
 	case 8: return f->class_code << 8 | 3;
 	case 0xc: return (u32)f->header << 16 | 0x10;

@@ -58,7 +58,10 @@ static void test_bytes(void **)
 
 	for (unsigned b = 1; b < 256; b++) {
 		in[0] = (char)b;
-		check(in, b == 27 ? "" : b == 9 || (b >= 0x20 && b < 0x7f) ? in : "?");
+		if (b == 27)
+			check(in, "");
+		else
+			check(in, b == 9 || (b >= 0x20 && b < 0x7f) ? in : "?");
 	}
 	check("K\xc3\xa4se \xe2\x80\xa6 \xf0\x9f\x98\x80 \xc2\xa0",
 	      "K\xc3\xa4se \xe2\x80\xa6 \xf0\x9f\x98\x80 \xc2\xa0");

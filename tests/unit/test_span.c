@@ -121,9 +121,9 @@ static void test_digits(void **)
 		const char *small = c ? memchr(digits, c, 16) : NULL,
 			   *capital = c ? memchr(capitals, c, 16) : NULL;
 
-		assert_int_equal(hex_digit((char)c), small     ? small - digits
-						     : capital ? capital - capitals
-							       : -1);
+		long value = capital ? capital - capitals : -1;
+
+		assert_int_equal(hex_digit((char)c), small ? small - digits : value);
 	}
 }
 

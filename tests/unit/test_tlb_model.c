@@ -29,7 +29,8 @@ static struct tlb_space space;
 static uint64_t *at(uint64_t address)
 {
 	unsigned which = address >= NESTED;
-	uint64_t offset = address - (which ? NESTED : space.n_cr3 ? GIB : 0);
+	uint64_t guest = space.n_cr3 ? GIB : 0;
+	uint64_t offset = address - (which ? NESTED : guest);
 
 	return offset < sizeof(memory[0]) ? &memory[which][0][0] + offset / 8 : NULL;
 }

@@ -49,7 +49,9 @@ static const char *left(const char *files)
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		struct slot *s = &monitor_slots[i];
 
-		is[i] = !s->config ? 'x' : s->config->trusted ? 't' : '-';
+		is[i] = 'x';
+		if (s->config)
+			is[i] = s->config->trusted ? 't' : '-';
 		assert_int_equal(s->state, files[i] == 't' && is[i] == 'x' ? OVER : WAITING);
 		if (s->config)
 			host_pages_free(s->config, SLOT_CONFIG_PAGES);

@@ -56,11 +56,18 @@ static void store(void)
 	}
 }
 
+static unsigned register_size(void)
+{
+	if (avx512)
+		return 64;
+	return avx ? 32 : 16;
+}
+
 /* What this CPU shows of its registers is as wanted. */
 static void judge(const char *what, unsigned reg)
 {
 	for (unsigned r = 0; r < (avx512 ? 32 : 16); r++)
-		if (memcmp(out[r], want[r], avx512 ? 64 : avx ? 32 : 16))
+		if (memcmp(out[r], want[r], register_size()))
 			fail_msg("%s of register %u: register %u is another", what, reg, r);
 }
 
@@ -91,7 +98,7 @@ static void test_write(void **)
 
 static void test_read(void **)
 {
-	for (unsigned size = 16; size <= (avx512 ? 64 : avx ? 32 : 16); size *= 2)
+	for (unsigned size = 16; size <= register_size(); size *= 2)
 		for (unsigned reg = 0; reg < (size == 64 ? 32 : 16); reg++) {
 			u8 got[64];
 
