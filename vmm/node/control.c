@@ -260,7 +260,7 @@ static bool waits_to_restart(const struct slot *s)
 	return SLOTS_WAIT && s->state == WAITING && s->starts;
 }
 
-/* 0: it is started at once, or when it has ended. monitor_lock held. */
+/* 0: it may, at once or when it has ended. monitor_lock held. */
 static int may_not_start(const struct slot *s)
 {
 	if (!s->config)
@@ -271,8 +271,8 @@ static int may_not_start(const struct slot *s)
 }
 
 /*
- * What the word to start leaves with the slot, which may be started by it; by_word: it is none of
- * the restarts that count. monitor_lock held.
+ * The slot's VM is to start: at once, or again when it has ended. by_word: by somebody's word,
+ * which is none of the restarts that count. monitor_lock held.
  */
 static void note_word(struct slot *s, bool by_word)
 {
@@ -309,7 +309,7 @@ static int order_start(struct slot *s)
 	return err;
 }
 
-/* by_word: by somebody's word, who may have stopped it before others come to it. */
+/* by_word: else it is the end of what it has waited for. */
 static int start(unsigned i, bool by_word)
 {
 	struct slot *s = &monitor_slots[i];
@@ -317,6 +317,7 @@ static int start(unsigned i, bool by_word)
 	int err;
 
 	spin_lock(&monitor_lock);
+	/* The operator may have stopped it meanwhile. */
 	if (!by_word && s->state != WAITING) {
 		spin_unlock(&monitor_lock);
 		return -EBUSY;
