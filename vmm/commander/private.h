@@ -52,11 +52,6 @@ const char *images_shown(const char *name);
 void images_close(unsigned session);
 /* vms.c: bytes that created VMs may take. Does a VM file name the module? */
 u64 vms_bytes(void);
-/*
- * How many more are within the right, which also has the images: of these those go for `wanted`
- * bytes that nobody names.
- */
-u64 vms_make_room(const struct vm_config_control *control, u64 wanted);
 /* rights.c: may a VM that is made have what its file wants, but for its memory? 0, or -EINVAL. */
 int rights_check(const struct vm_config_control *control, const struct vm_config *c,
 		 struct config_error *err);

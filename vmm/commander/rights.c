@@ -36,28 +36,6 @@ static bool ends_node(const struct vm_config *c)
 	return false;
 }
 
-static int check_name(const struct vm_config *c, struct config_error *err)
-{
-	if (c->line_name)
-		return 0;
-	return vm_config_error(err, c->file, 0,
-			       "required key 'name' is missing: it is commanded by that");
-}
-
-static int check_size(const struct vm_config_control *control, const struct vm_config *c,
-		      struct config_error *err)
-{
-	bool all = !c->memory && !c->nr_memory_nodes;
-
-	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
-		all = all || !c->memory_node[i].size;
-	if (!all)
-		return 0;
-	return vm_config_error(err, c->file, c->line_memory,
-			       "memory = all: expected a size: control_may has %lu bytes left",
-			       vms_make_room(control, 0));
-}
-
 /* CPUs, functions and segments of the node. */
 static int check_parts(const struct vm_config_control *control, const struct vm_config *c,
 		       struct config_error *err)
@@ -149,8 +127,8 @@ static int check_ends(const struct vm_config_control *control, const struct vm_c
 int rights_check(const struct vm_config_control *control, const struct vm_config *c,
 		 struct config_error *err)
 {
-	if (check_name(c, err) || check_size(control, c, err) || check_parts(control, c, err) ||
-	    check_node(c, err) || check_words(control, c, err) || check_boot(c, err))
+	if (check_parts(control, c, err) || check_node(c, err) || check_words(control, c, err) ||
+	    check_boot(c, err))
 		return -EINVAL;
 	return check_ends(control, c, err);
 }

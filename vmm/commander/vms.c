@@ -90,7 +90,8 @@ static void tell(const char *text)
 	commander_say("%s", text);
 }
 
-u64 vms_make_room(const struct vm_config_control *control, u64 wanted)
+/* Room within the right, for which images go that nobody names. */
+static u64 make_room(const struct vm_config_control *control, u64 wanted)
 {
 	u64 used;
 
@@ -101,6 +102,28 @@ u64 vms_make_room(const struct vm_config_control *control, u64 wanted)
 	return control->memory - MIN(used, control->memory);
 }
 
+static int check_name(const struct vm_config *c, struct config_error *err)
+{
+	if (c->line_name)
+		return 0;
+	return vm_config_error(err, c->file, 0,
+			       "required key 'name' is missing: it is commanded by that");
+}
+
+static int check_size(const struct vm_config_control *control, const struct vm_config *c,
+		      struct config_error *err)
+{
+	bool all = !c->memory && !c->nr_memory_nodes;
+
+	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
+		all = all || !c->memory_node[i].size;
+	if (!all)
+		return 0;
+	return vm_config_error(err, c->file, c->line_memory,
+			       "memory = all: expected a size: control_may has %lu bytes left",
+			       make_room(control, 0));
+}
+
 /* Last, for images may go for it, but none of its own. */
 static int check_memory(const struct vm_config_control *control, const struct vm_config *c,
 			struct config_error *err)
@@ -108,7 +131,7 @@ static int check_memory(const struct vm_config_control *control, const struct vm
 	u64 left;
 
 	staging = true;
-	left = vms_make_room(control, memory_of(c));
+	left = make_room(control, memory_of(c));
 	staging = false;
 	if (memory_of(c) <= left)
 		return 0;
@@ -218,6 +241,7 @@ static int stage(const struct vm_config_control *control, const char *file, stru
 	struct config_error err;
 
 	if (vm_config_parse(file, text.p, text.n, &staged, &err, tell) ||
+	    check_name(&staged, &err) || check_size(control, &staged, &err) ||
 	    rights_check(control, &staged, &err) || check_modules(control, &staged, &err) ||
 	    check_beside(&staged, &err) || bind_modules(&staged, &err) ||
 	    check_memory(control, &staged, &err))
