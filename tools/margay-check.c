@@ -284,7 +284,8 @@ static const char *take_image(const char *path)
 		why = image_options_read(path ? path : CHECK_IMAGE);
 	else
 		return "an image with every option";
-	path = path ? path : CHECK_IMAGE;
+	if (!path)
+		path = CHECK_IMAGE;
 	if (!why)
 		return path;
 	fprintf(stderr, "%s: %s: taken for one with every option\n", path, why);

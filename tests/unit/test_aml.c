@@ -130,7 +130,8 @@ static void test_capacity(void **)
 		aml_crs_end(&a);
 		aml_end(&a);
 		aml_end(&a);
-		whole = whole ? whole : a.len;
+		if (!whole)
+			whole = a.len;
 		assert_int_equal(aml_error(&a), cap >= whole ? 0 : -ENOSPC);
 		for (size_t i = cap; i < 128; i++)
 			assert_int_equal(out[i], 0xcc);

@@ -134,7 +134,8 @@ static void check(const char *what, u64 got)
 {
 	static u64 of_plain;
 
-	of_plain = of_plain ? of_plain : plain();
+	if (!of_plain)
+		of_plain = plain();
 	print_message("%-60s %7lu, %lu %% of %lu\n", what, got, got * 100 / of_plain, of_plain);
 	assert_in_range(got, 100, 2 * of_plain);
 }

@@ -44,7 +44,8 @@ static int make_address(struct sockaddr_un *address)
 {
 	const char *path = getenv(WATCH_VARIABLE);
 
-	path = path ? path : WATCH_SOCKET;
+	if (!path)
+		path = WATCH_SOCKET;
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	return *path && (size_t)snprintf(address->sun_path, sizeof(address->sun_path), "%s", path) <
 				sizeof(address->sun_path);

@@ -185,7 +185,8 @@ static pid_t run_elsewhere(const struct load *l)
 			for (;;)
 				l->run();
 		}
-		group = group ? group : pid;
+		if (!group)
+			group = pid;
 		check(setpgid(pid, group) == 0, "setpgid");
 	}
 	/* All of them are where they stay by then. */
