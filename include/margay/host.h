@@ -436,6 +436,15 @@ int host_no_memory(const char *who);
  * MONITOR_CONSOLE.
  */
 bool host_log_last(unsigned boot, unsigned lines, void (*fn)(const char *text));
+/*
+ * Only in images with COMMANDER: copies whole lines of this boot's log from byte *from of it on, or
+ * from the oldest that there is, which *from becomes; as many as fit into `room`. Each is '0' for
+ * what is always shown, '1', or '2' for what the line does not show, then its text and a newline.
+ * Returns their bytes.
+ */
+u32 host_log_copy(u64 *from, char *to, u32 room);
+/* When the log began, by its times: milliseconds since 1970; 0: its lines have none. */
+u64 host_log_began(void);
 
 /*
  * Ends the node: prints the machine-readable last line, drains the console and

@@ -17,6 +17,7 @@ void log_time_tell(void);
 #else
 static inline void log_time_tell(void) { }
 #endif
+extern u64 log_first; /* its TSC; only in images with LOG_TIME */
 
 #if IS_ENABLED(CONFIG_MONITOR_CONSOLE)
 /*

@@ -12,17 +12,18 @@ void host_log_times(bool on)
 	off = !on;
 }
 
+u64 log_first;
+
 static size_t log_time(char *text, size_t size)
 {
-	static u64 first;
 	u64 now = host_tsc(), khz = host_tsc_khz(), ms;
 
-	if (!first)
-		first = now;
+	if (!log_first)
+		log_first = now;
 	if (off)
 		return 0;
 	/* Another CPU's TSC may be a little behind. */
-	ms = khz && now > first ? (now - first) / khz : 0;
+	ms = khz && now > log_first ? (now - log_first) / khz : 0;
 	return (size_t)snprintf(text, size, "[%5lu.%03lu] ", ms / 1000, ms % 1000);
 }
 

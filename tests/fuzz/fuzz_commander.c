@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/commander/?*.c vmm/config/?*.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/node/outcome.c vmm/slots/follow_up.c vmm/slots/slot_own.c lib/span.c tests/unit/fake_host.c */
+/* UNIT: @tests/fuzz/fuzz_commander.sources */
 /* FUZZ: -max_len=600 -dict=tests/fuzz/config.dict vmm/commander/?*.c vmm/config/config_control.c */
 /*
  * A commander that sends anything: messages of its bytes, requests with a right head, and the
@@ -13,6 +13,7 @@
 #include "tests/unit/fake_commander.h"
 #include "vmm/commander/private.h"
 #include "vmm/commander/sha256.h"
+#include "vmm/slots/node_events.h"
 
 #define STEPS 40
 #define RIGHTS "create, destroy, console, dump, boot, cpus:1-2, memory:100M, pci:01:00.0"
@@ -77,6 +78,25 @@ static void anything(struct fuzz_in *in)
 	commander_bytes(fuzz_u8(in) % COMMANDER_PORTS, bytes, n, &what);
 }
 
+/* Events are lines of ten values, whatever came. */
+static void check_events(void)
+{
+	const char *p, *end;
+	unsigned tabs = 9;
+
+	commander_request(0, COMMANDER_EVENTS, "0", 1);
+	p = (const char *)answer.data + sizeof(struct commander_message);
+	end = (const char *)answer.data + answer.size;
+	CHECK(!strncmp(p, "next=", 5));
+	while (*p++ != '\n')
+		;
+	for (; p < end; p++) {
+		CHECK(*p == '\n' || *p == '\t' || (*p >= ' ' && *p <= '~'));
+		CHECK(*p != '\n' || !tabs);
+		tabs = *p == '\n' ? 9 : tabs - (*p == '\t');
+	}
+}
+
 static void check(void)
 {
 	const struct commander_message *head = (const struct commander_message *)answer.data;
@@ -98,6 +118,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct fuzz_in in = { data, size };
 
 	commander_begin(RIGHTS);
+	events_start();
 	/* One of the boot, to be read. */
 	commander_there(false)[5 * 512] = 1;
 	for (unsigned i = 0; in.left && i < STEPS; i++, fuzz_actions++) {
@@ -117,6 +138,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 					  (u32)strlen(whom));
 		check();
 	}
+	check_events();
 	for (unsigned i = 0; i < COMMANDER_PORTS; i++)
 		commander_close(i);
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {

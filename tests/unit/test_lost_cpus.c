@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/unit/fake_events.h"
 #include "tests/unit/fake_stage.h"
 #include "vmm/node/lost_cpus.c"
 
@@ -94,6 +95,7 @@ static void test_deaf(void **)
 	vcpu_leave(&vcpus[0]);
 	assert_true(vm.abandoned && lost == BIT(1) && ended == 1);
 	assert_in_range(now, VM_ANSWER_SECONDS, VM_ANSWER_SECONDS + 5);
+	assert_string_equal(event_told, "0 cpu-lost CPU 1, of vcpu1");
 }
 
 /* One whose CPU still zeroes another VM's memory has not been asked, however long that takes. */

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include "tests/unit/fake_events.h"
 #include "tests/unit/fake_host.h"
 #include "vmm/console/monitor_console.h"
 #include "vmm/vm/devices.h"
@@ -345,6 +346,40 @@ static void test_other_vm(void **)
 	       "stop");
 }
 
+/* Who commands here is the console, and what is refused is no cause of what follows. */
+static void test_events(void **)
+{
+	static const struct {
+		int err;
+		const char *line;
+		const char *event;
+	} cases[] = {
+		{ 0, "vm start vm0", "0 start vm0 1 0 by console" },
+		{ 0, "vm stop vm1", "1 kill vm1 0 1 by console" },
+		{ 0, "vm restart vm1", "1 restart vm1 1 1 by console" },
+		{ 0, "vm pause vm1", "1 pause vm1 0 0 by console" },
+		{ 0, "vm resume vm1", "1 resume vm1 0 0 by console" },
+		{ 0, "vm press vm1", "1 press vm1 0 1 by console" },
+		{ 0, "vm nmi vm1", "1 nmi vm1 0 0 by console" },
+		{ -EBUSY, "vm start vm1",
+		  "1 start vm1 1 0 by console, 7 refused: the console has said why" },
+		{ -EIO, "vm start vm1",
+		  "1 start vm1 1 0 by console, 7 refused: the console has said why" },
+		{ 0, "vm list", "" },
+	};
+
+	runs[1] = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		result = cases[i].err;
+		event_told[0] = 0;
+		fake_host_type(cases[i].line);
+		fake_host_type("\r");
+		output();
+		assert_string_equal(event_told, cases[i].event);
+	}
+	result = 0;
+}
+
 static void test_answers(void **)
 {
 	static const struct {
@@ -606,13 +641,10 @@ static void test_cut_on_two_cpus(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_start),
-		cmocka_unit_test(test_first_vm_has_the_line),
-		cmocka_unit_test(test_other_vm),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_long_answer),
-		cmocka_unit_test(test_registers),
-		cmocka_unit_test(test_cut_on_two_cpus),
+		cmocka_unit_test(test_start),     cmocka_unit_test(test_first_vm_has_the_line),
+		cmocka_unit_test(test_other_vm),  cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_events),    cmocka_unit_test(test_long_answer),
+		cmocka_unit_test(test_registers), cmocka_unit_test(test_cut_on_two_cpus),
 		cmocka_unit_test(test_cut),
 	};
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include "tests/unit/fake_events.h"
 #include "tests/unit/fake_stage.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/pci/pci_dma.h"
@@ -1058,6 +1059,8 @@ static void test_blocked(void **)
 		assert_int_equal(fake_host.pci_config[3][4], 6);
 		told(3, false);
 		assert_null(called);
+		assert_string_equal(event_told,
+				    "0 fault 00:03.1 has reached for what is not the VM's");
 		told(3, true);
 		assert_int_equal(fake_host.pci_config[3][4], 6);
 		assert_int_equal(parts.vm.end, VM_RUNNING);

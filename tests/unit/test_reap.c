@@ -51,8 +51,13 @@ int vm_create(const struct vm_config *, unsigned, struct vm **out)
 	return makes ? 0 : -ENOMEM;
 }
 
+static const struct vm *begun; /* whose start the witness has just been told */
+
 int vm_start(struct vm *)
 {
+	/* It may end before this returns. */
+	assert_ptr_equal(begun, &vm);
+	begun = NULL;
 	return starts ? 0 : -EBUSY;
 }
 
@@ -117,7 +122,13 @@ static void outcome_not_started(const struct slot *s, const char *why)
 	outcome = "not-started";
 }
 
-static const struct monitor_witness outcome_witness = { .ended = outcome_ended,
+static void outcome_started(const struct slot *s)
+{
+	begun = s->vm;
+}
+
+static const struct monitor_witness outcome_witness = { .started = outcome_started,
+							.ended = outcome_ended,
 							.not_started = outcome_not_started };
 
 void output_log_start(unsigned, const struct vm_config *) { }

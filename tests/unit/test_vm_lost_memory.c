@@ -12,6 +12,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
+#include "tests/unit/fake_events.h"
 #include "tests/unit/fake_host.h"
 #include "tests/unit/fake_stage.h"
 #include "tests/unit/stage2_walk.h"
@@ -151,6 +152,7 @@ static void test_drop(void **)
 	assert_int_equal(parts.vm.lost_seen, 2);
 	assert_string_equal(fake_host.log,
 			    "vm0: memory at GPA 0x3fff000 is lost: the guest has it no longer\n");
+	assert_string_equal(event_told, "0 memory-lost GPA 0x3fff000");
 	lose(GIB(2));
 	look();
 	assert_true(!mapped(GIB(4)) && mapped(GIB(4) + PAGE_SIZE));

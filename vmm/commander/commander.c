@@ -11,6 +11,8 @@
 #include <margay/string.h>
 
 #include "vmm/commander/private.h"
+#include "vmm/monitor.h"
+#include "vmm/slots/node_events.h"
 #include "vmm/vm.h"
 
 static const struct request {
@@ -46,6 +48,23 @@ static const struct request {
 	[COMMANDER_NMI] = { commander_nmi, MAY_DESTROY, false },
 	[COMMANDER_FILE] = { commander_file, 0, false },
 	[COMMANDER_COUNTS] = { commander_counts, 0, true },
+	[COMMANDER_LOG_FROM] = { commander_log_from, 0, false },
+	[COMMANDER_EVENTS] = { commander_events, 0, false },
+};
+/* Those that are events, of the VM that their text begins with. */
+static const struct {
+	const char *what; /* NULL: it is none */
+	bool starts;
+	bool ends;
+} told[COMMANDER_REQUESTS] = {
+	[COMMANDER_DESTROY] = { "destroy", false, false },
+	[COMMANDER_START] = { "start", true, false },
+	[COMMANDER_STOP] = { "kill", false, true },
+	[COMMANDER_RESTART] = { "restart", true, true },
+	[COMMANDER_PAUSE] = { "pause", false, false },
+	[COMMANDER_RESUME] = { "resume", false, false },
+	[COMMANDER_PRESS] = { "press", false, true },
+	[COMMANDER_NMI] = { "nmi", false, false },
 };
 #define CUT "truncated=yes\tfrom=%u\n"
 #define FROM "from="
@@ -54,6 +73,8 @@ static struct commander_answer *answer; /* of the request in hand */
 static bool cut;
 static u32 from, line; /* the first line that is asked for, the next one that may be said */
 static u64 refused; /* messages that were none, since boot */
+static char users[COMMANDER_PORTS][EVENT_USER_MAX + 1]; /* who is at each session, as it says */
+static unsigned serving; /* the session in hand */
 
 void commander_say(const char *fmt, ...)
 {
@@ -153,13 +174,59 @@ static bool take_from(struct span *text)
 	return true;
 }
 
-static void serve(const struct request *r, const struct vm_config_control *control,
-		  unsigned session, struct span text)
+const char *commander_user(void)
 {
-	if (r->pages && !take_from(&text))
-		commander_refuse(EINVAL, "expected " FROM "NUMBER in the last line");
+	return users[serving];
+}
+
+/* The event that the request is; 0: none. */
+static u64 tell(unsigned what, struct span text)
+{
+	struct event_command command = { told[what].what, BY_COMMANDER, commander_user(),
+					 told[what].starts, told[what].ends };
+	unsigned slot = 0;
+	char name[VM_NAME_MAX + 1];
+
+	if (!command.what)
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)MIN(text.n, sizeof(name) - 1), text.p);
+	while (slot < monitor_vm_count() && !span_is(text, monitor_vm_name(slot)))
+		slot++;
+	return event_command(slot < monitor_vm_count() ? slot : EVENT_NODE, name, &command);
+}
+
+static void do_request(unsigned what, const struct vm *vm, unsigned session, struct span text)
+{
+	const struct vm_config_control *control = &vm->config->control;
+	const struct request *r = &requests[what];
+	u64 event = tell(what, text);
+	char why[100];
+	int err;
+
+	if (r->right & ~control->may)
+		err = commander_refuse(EPERM, "control_may of %s does not have it", vm->name);
+	else if (r->pages && !take_from(&text))
+		err = commander_refuse(EINVAL, "expected " FROM "NUMBER in the last line");
 	else
-		r->serve(control, session, text);
+		err = r->serve(control, session, text);
+	if (!event || !err)
+		return;
+	snprintf(why, sizeof(why), "%.*s", (int)(answer->size - sizeof(struct commander_message)),
+		 (const char *)answer->data + sizeof(struct commander_message));
+	event_refused(event, why);
+}
+
+/* user=NAME: who is there, for the events of this session. */
+static void take_user(unsigned session, struct span text)
+{
+	char *user = users[session];
+
+	if (!span_skip(&text, "user="))
+		return;
+	snprintf(user, sizeof(users[0]), "%.*s", (int)MIN(text.n, sizeof(users[0]) - 1), text.p);
+	for (char *c = user; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			*c = '?';
 }
 
 static void hello(const struct vm *vm)
@@ -177,10 +244,19 @@ static void hello(const struct vm *vm)
 		vms_bytes() + images_bytes(), refused);
 }
 
+static void serve(unsigned what, const struct vm *vm, unsigned session, struct span text)
+{
+	if (what != COMMANDER_HELLO) {
+		do_request(what, vm, session, text);
+		return;
+	}
+	take_user(session, text);
+	hello(vm);
+}
+
 void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 size,
 		     struct commander_answer *out)
 {
-	const struct vm_config_control *control = &vm->config->control;
 	struct commander_message m = { 0 }, *head = (struct commander_message *)out->data;
 
 	memcpy(&m, request, MIN(size, (u32)sizeof(m)));
@@ -189,14 +265,11 @@ void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 siz
 	answer = out;
 	cut = false;
 	from = line = 0;
+	serving = session;
 	if (judge(&m, size))
 		refused++;
-	else if (m.what == COMMANDER_HELLO)
-		hello(vm);
-	else if (requests[m.what].right & ~control->may)
-		commander_refuse(EPERM, "control_may of %s does not have it", vm->name);
 	else
-		serve(&requests[m.what], control, session,
+		serve(m.what, vm, session,
 		      (struct span){ (const char *)request + sizeof(m), m.size });
 	if (cut)
 		out->size += (u32)snprintf((char *)out->data + out->size,
@@ -207,4 +280,5 @@ void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 siz
 void commander_close(unsigned session)
 {
 	images_close(session);
+	users[session][0] = 0;
 }

@@ -11,6 +11,8 @@
 #include <margay/host.h>
 #include <margay/string.h>
 
+#include "vmm/slots/node_events.h"
+
 #define HEX (2 * IMAGE_HASH)
 #define IMAGES (HOST_LATE_MODULES / 2) /* each may have a module under its bound name, too */
 #define BOUND_BYTES 6u                 /* of the hash, in a bound name */
@@ -130,6 +132,7 @@ bool images_evict(void)
 	if (!oldest)
 		return false;
 	host_log("commander: image %s goes: nobody names it, and its room is needed", oldest->name);
+	event_image("image-gone", oldest->name, NULL);
 	forget(oldest);
 	return true;
 }
@@ -237,6 +240,7 @@ int image_name(const char *name, struct content *c)
 		snprintf(new->name, sizeof(new->name), "%s", name);
 		new->content = c;
 		new->age = clock++;
+		event_image("image-put", name, commander_user());
 		return 0;
 	}
 	c->names--;
@@ -390,6 +394,7 @@ int commander_image_remove(const struct vm_config_control *, unsigned, struct sp
 		return commander_refuse(ENOENT, "%s: there is no such image", name);
 	if (is_used(image))
 		return commander_refuse(EBUSY, "%s: a VM file names it", name);
+	event_image("image-remove", name, commander_user());
 	forget(image);
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/monitor.h"
+#include "vmm/slots/node_events.h"
 #include "vmm/node/outcome.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/vm_pci.h"
@@ -16,6 +17,8 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
+#define EVENT_LINE 480u /* more than an event takes */
+#define EVENTS_AT_ONCE ((COMMANDER_MAX - 256u) / EVENT_LINE)
 #define LOG_MAX (COMMANDER_MAX - 256u) /* bytes of the log: what follows the message's head */
 
 /*
@@ -199,6 +202,54 @@ int commander_log(const struct vm_config_control *, unsigned, struct span text)
 	host_log_last(0, (unsigned)lines, measure);
 	excess -= MIN(excess, (u64)LOG_MAX);
 	host_log_last(0, (unsigned)lines, say_line);
+	return 0;
+}
+
+/*
+ * OFFSET: the log from that byte on, or from the oldest line there is, as whole lines behind one
+ * that says from where to where.
+ */
+int commander_log_from(const struct vm_config_control *, unsigned, struct span text)
+{
+	static char lines[LOG_MAX];
+	u64 at, began = host_log_began();
+	u32 n;
+
+	if (!span_number(&text, 10, &at) || text.n)
+		return commander_refuse(EINVAL, "expected an offset");
+	n = host_log_copy(&at, lines, sizeof(lines));
+	commander_say("offset=%lu\tnext=%lu\tbegan=%lu.%03lu\tboot=%lu", at, at + n, began / 1000,
+		      began % 1000, events_boot());
+	commander_put(lines, n);
+	return 0;
+}
+
+static void say_event(const struct node_event *e)
+{
+	char status[12] = "";
+
+	if (!strcmp(e->end, "exit"))
+		snprintf(status, sizeof(status), "%u", e->status);
+	commander_say(
+		"number=%lu\ttime=%lu.%03lu\tevent=%s\tvm=%s\timage=%s\tend=%s\tstatus=%s\tby=%s\tuser=%s\ttext=%s",
+		e->number, e->ms / 1000, e->ms % 1000, e->what, e->vm, e->image, e->end, status,
+		e->by, e->user, e->text);
+}
+
+/* NUMBER: the events from it on, as many as fit; and from where to ask on. */
+int commander_events(const struct vm_config_control *, unsigned, struct span text)
+{
+	static struct node_event found[EVENTS_AT_ONCE];
+	unsigned n = 0;
+	u64 from;
+
+	if (!span_number(&text, 10, &from) || text.n)
+		return commander_refuse(EINVAL, "expected the number of an event");
+	for (; n < EVENTS_AT_ONCE && event_from(from, &found[n]); n++)
+		from = found[n].number + 1;
+	commander_say("next=%lu\tboot=%lu", from, events_boot());
+	for (unsigned i = 0; i < n; i++)
+		say_event(&found[i]);
 	return 0;
 }
 

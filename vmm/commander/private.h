@@ -20,6 +20,9 @@ u32 commander_put(const void *data, u32 size);
 /* The answer is this error, and this line. Returns -err. */
 int commander_refuse(int err, const char *fmt, ...) __printf(2, 3);
 
+/* Who has sent the request in hand, as its program says; "": it does not. */
+const char *commander_user(void);
+
 /*
  * A request: 0, or what commander_refuse() has returned. control: the rights of who asks; session:
  * whose bulk data it is.
@@ -31,7 +34,7 @@ commander_fn commander_list, commander_show, commander_node, commander_pci, comm
 	commander_restart, commander_press, commander_nmi, commander_pause, commander_resume,
 	commander_read, commander_write, commander_images, commander_image, commander_data,
 	commander_image_end, commander_image_remove, commander_dump, commander_registers,
-	commander_memory, commander_file, commander_counts;
+	commander_memory, commander_file, commander_counts, commander_log_from, commander_events;
 
 /* images.c: bytes of all images; of those that stay whatever there is no room for. */
 u64 images_bytes(void);

@@ -9,6 +9,7 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/config/config_set.h"
+#include "vmm/slots/node_events.h"
 #include "vmm/node/outcome.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/slots/output_log.h"
@@ -280,6 +281,9 @@ static void fill_slot(struct slot *s, const char file[MONITOR_FILE_MAX + 1], con
 /* FILE, a newline, and what is in it. */
 int commander_create(const struct vm_config_control *control, unsigned, struct span text)
 {
+	const struct event_command command = { .what = "create",
+					       .by = BY_COMMANDER,
+					       .user = commander_user() };
 	struct slot *s = free_slot();
 	/* zeros to its end: who reads it meanwhile finds one */
 	char file[MONITOR_FILE_MAX + 1] = "";
@@ -303,6 +307,7 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 	}
 	fill_slot(s, file, control->cpus);
 	host_log("commander: %s: made of %s", s->config->name, s->file);
+	event_command((unsigned)(s - monitor_slots), s->config->name, &command);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "vmm/console/monitor_console.h"
 #include "vmm/monitor.h"
 #include "vmm/node/pause.h"
+#include "vmm/slots/node_events.h"
 #include "vmm/report/inspect.h"
 #include "vmm/report/report.h"
 #include "vmm/slots/output_log.h"
@@ -70,9 +71,22 @@ static const struct {
 	{ -ENOSYS, " has no power button: that needs CONFIG_VM_IOAPIC" },
 };
 
+static u64 told; /* the event of the command in hand */
+
+static void tell(const struct command_args *args, const char *what, bool starts, bool ends)
+{
+	const struct event_command command = {
+		.what = what, .by = BY_CONSOLE, .starts = starts, .ends = ends
+	};
+
+	told = event_command(args->vm, NAME(args), &command);
+}
+
 /* What a command that changes a VM's state answers. */
 static void say_result(const char *name, int err, const char *done)
 {
+	if (err)
+		event_refused(told, "the console has said why");
 	for (unsigned i = 0; i < ARRAY_SIZE(results); i++)
 		if (results[i].err == err) {
 			console_say("%s%s", name, results[i].text);
@@ -88,18 +102,22 @@ static void say_result(const char *name, int err, const char *done)
 
 static void command_start(const struct command_args *args)
 {
+	tell(args, "start", true, false);
 	say_result(NAME(args), monitor_vm_start(args->vm), "starts");
 }
 
 static void command_stop(const struct command_args *args)
 {
+	tell(args, "kill", false, true);
 	say_result(NAME(args), monitor_vm_stop(args->vm, false), "stops");
 }
 
 static void command_restart(const struct command_args *args)
 {
-	int err = monitor_vm_stop(args->vm, true);
+	int err;
 
+	tell(args, "restart", true, true);
+	err = monitor_vm_stop(args->vm, true);
 	say_result(NAME(args), err == -ENODEV ? monitor_vm_start(args->vm) : err, "restarts");
 }
 
@@ -114,11 +132,13 @@ static int with_vm(unsigned i, int (*fn)(struct vm *vm))
 
 static void command_pause(const struct command_args *args)
 {
+	tell(args, "pause", false, false);
 	say_result(NAME(args), with_vm(args->vm, vm_pause), "paused");
 }
 
 static void command_resume(const struct command_args *args)
 {
+	tell(args, "resume", false, false);
 	say_result(NAME(args), with_vm(args->vm, vm_resume), "running");
 }
 
@@ -135,11 +155,13 @@ static int press_nmi(struct vm *vm)
 
 static void command_press(const struct command_args *args)
 {
+	tell(args, "press", false, true);
 	say_result(NAME(args), with_vm(args->vm, press), "power button pressed");
 }
 
 static void command_nmi(const struct command_args *args)
 {
+	tell(args, "nmi", false, false);
 	say_result(NAME(args), with_vm(args->vm, press_nmi), "NMI sent");
 }
 

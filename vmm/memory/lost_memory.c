@@ -9,6 +9,7 @@
 #include "vmm/memory/guest_mem.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/slots/slot.h"
+#include "vmm/slots/node_events.h"
 #include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm/devices.h"
@@ -33,6 +34,7 @@ static void drop(struct vcpu *vcpu, u64 page)
 		host_no_memory(vm->name);
 	else
 		vm_tell(vm, "memory at GPA %#lx is lost: the guest has it no longer", at);
+	event_often(vm->id, "memory-lost", "GPA %#lx", at);
 }
 
 /* Takes what the machine has lost since out of the second-level tables. */

@@ -5,6 +5,7 @@
  */
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
+#include "vmm/slots/node_events.h"
 #include "vmm/slots/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vcpu.h"
@@ -16,6 +17,7 @@ static void give_up(struct vcpu *vcpu)
 		"vcpu%u: CPU %u does not answer: it and what the VM had are not used until the node restarts",
 		vcpu->id, vcpu->cpu);
 	host_cpu_lost(vcpu->cpu);
+	event_vm(vcpu->vm->id, "cpu-lost", "CPU %u, of vcpu%u", vcpu->cpu, vcpu->id);
 }
 
 /*

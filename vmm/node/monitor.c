@@ -119,6 +119,8 @@ void monitor_start_slot(struct slot *s)
 		s->starts++;
 		s->last_end = VM_RUNNING;
 		set_vm(s, vm);
+		if (monitor_is_witnessed)
+			monitor_witness->started(s);
 		err = vm_start(vm);
 		if (!err)
 			return;

@@ -13,6 +13,7 @@
 #include "vmm/config/config.h"
 #include "vmm/monitor.h"
 #include "vmm/slots/follow_up.h"
+#include "vmm/slots/node_events.h"
 #include "vmm/slots/output_log.h"
 #include "vmm/slots/slot.h"
 #include "vmm/vm/service.h"
@@ -119,6 +120,14 @@ static void outcome_set(const struct slot *s, const struct outcome *set, enum vm
 	spin_unlock(&outcome_lock);
 }
 
+static void tell_event(const struct slot *s)
+{
+	struct outcome o;
+
+	outcome_of(s, &o);
+	event_run((unsigned)(s - monitor_slots), o.kind, o.status, o.why);
+}
+
 void outcome_ended(const struct slot *s)
 {
 	const struct outcome set = { .kind = monitor_end_name(s->last_end),
@@ -126,6 +135,7 @@ void outcome_ended(const struct slot *s)
 	bool said = s->last_end != VM_END_EXIT && !vm_ended_well(s->last_end, s->last_status);
 
 	outcome_set(s, &set, s->last_end, said, true);
+	tell_event(s);
 }
 
 void outcome_not_started(const struct slot *s, const char *why)
@@ -134,6 +144,12 @@ void outcome_not_started(const struct slot *s, const char *why)
 
 	snprintf(set.why, sizeof(set.why), "%s", why ? why : "");
 	outcome_set(s, &set, NOT_STARTED, !why, false);
+	tell_event(s);
+}
+
+static void outcome_started(const struct slot *s)
+{
+	event_run((unsigned)(s - monitor_slots), NULL, 0, "");
 }
 
 void outcome_of(const struct slot *s, struct outcome *out)
@@ -149,6 +165,7 @@ void outcome_forget(const struct slot *s)
 	*outcome_at(s) = (struct outcome){ 0 };
 	memset(counts[s - monitor_slots], 0, sizeof(counts[0]));
 	spin_unlock(&outcome_lock);
+	events_forget((unsigned)(s - monitor_slots));
 }
 
 const char *outcome_kind(unsigned i)
@@ -169,12 +186,14 @@ u64 outcome_count(const struct slot *s, unsigned i)
 	return __atomic_load_n(&counts[s - monitor_slots][i], __ATOMIC_RELAXED);
 }
 
-static const struct monitor_witness outcome_witness = { .ended = outcome_ended,
+static const struct monitor_witness outcome_witness = { .started = outcome_started,
+							.ended = outcome_ended,
 							.not_started = outcome_not_started };
 
 /* It hears of all ends from now on; files that were not understood it tells itself of. */
 static void outcome_start(void)
 {
+	events_start();
 	monitor_witness = &outcome_witness;
 	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
 		if (!s->config)

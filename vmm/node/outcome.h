@@ -8,9 +8,7 @@
 
 #include <margay/types.h>
 
-struct slot;
-
-#define OUTCOME_NOT_STARTED "not-started"
+#include "vmm/slots/node_events.h"
 
 struct outcome {
 	/* as monitor_end_name() has it, or OUTCOME_NOT_STARTED; NULL: neither has been yet */

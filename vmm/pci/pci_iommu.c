@@ -7,6 +7,7 @@
 #include <margay/string.h>
 
 #include "vmm/memory/shootdown.h"
+#include "vmm/slots/node_events.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/vm_parts.h"
@@ -68,10 +69,14 @@ static void blocked(void *arg, unsigned index, bool storm)
 
 	if (vm->config->on_fault != ON_FAULT_REPORT)
 		vm_end(vm, VM_END_FAULT);
-	if (storm)
-		for (unsigned i = 0; i < pci->nr_functions; i++)
-			if (pci->function[i].index == index)
-				__atomic_fetch_or(&pci->silent, BIT(i), __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < pci->nr_functions; i++) {
+		if (pci->function[i].index != index)
+			continue;
+		event_often(vm->id, "fault", PCI_FORMAT " has reached for what is not the VM's",
+			    PCI_FORMAT_ARGS(pci->function[i].address));
+		if (storm)
+			__atomic_fetch_or(&pci->silent, BIT(i), __ATOMIC_RELAXED);
+	}
 	/* If it is busy the next fault asks again. */
 	if (storm && vm->nr_vcpus)
 		vcpu_call(vm->vcpus[0], silence);

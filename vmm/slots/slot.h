@@ -77,6 +77,8 @@ static inline void monitor_take_turn(void)
  * registers itself.
  */
 extern const struct monitor_witness {
+	/* its vCPUs are given their CPUs; if that fails, one of the others follows */
+	void (*started)(const struct slot *s);
 	/* its last_end and last_status are known; not logged yet */
 	void (*ended)(const struct slot *s);
 	/* why: the words; NULL: what has just been logged of it */
