@@ -62,7 +62,7 @@ _margay_words_of() {
 	image) _margay_file_of_image "$word" "$before" ;;
 	create | apply) _margay_files ;;
 	dump) if [ "$before" = dump ]; then _margay_vms "$word" 'running|paused|crashed'; else _margay_files; fi ;;
-	info | list | node | pci | log | metrics) ;;
+	info | list | node | pci | log | events | journal | metrics) ;;
 	resume) _margay_vms "$word" paused ;;
 	pause) _margay_vms "$word" running ;;
 	press | nmi | stats) _margay_vms "$word" 'running|paused' ;;

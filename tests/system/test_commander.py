@@ -95,6 +95,8 @@ run at-last margay --json node
 run no-images margay --json image list
 run usage margay start
 run log margay log 3
+run events margay --json events
+run whole-log sh -c "margay log 9999 | head -n 3"
 """
 FILES = {
     "one.conf": BEHAVE % ("one", "once"),
@@ -159,6 +161,29 @@ def test_commands():
     assert all(image["boot"] for image in json.loads(said["no-images"]))
     assert commander.is_back(said["before"], said["at-last"], 2 << 20)
     assert "commander: hang: destroyed" in said["log"]
+    check_events(json.loads(said["events"]), {vm["name"]: vm["ended"] for vm in json.loads(said["list-at-last"])})
+    assert all(re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+0000 margay: ", line) for line in said["whole-log"].split("\n"))
+
+
+def check_events(events, ended):
+    """All that the script has brought about, and whose it was; by the node's clock, as the VMs' ends are."""
+    assert [event["number"] for event in events] == list(range(1, len(events) + 1))
+    user = next(event["user"] for event in events if event["user"])
+    assert user in ("root", "uid=0")  # whether its initrd has a file of users
+    happened = [(event["event"], event["vm"] or event["image"], event["end"], event["status"], event["by"], event["user"])
+                for event in events]
+    by = ("commander", user)
+    for known in (("started", "service", None, None, None, None), ("image-put", "behave", None, None, *by),
+                  ("create", "one", None, None, *by), ("start", "one", None, None, *by), ("started", "one", None, None, *by),
+                  ("ended", "one", "exit", 0, None, None), ("destroy", "one", None, None, *by),
+                  ("ended", "linux", "poweroff", None, None, None), ("pause", "hang", None, None, *by),
+                  ("ended", "hang", "stopped", None, *by), ("image-remove", "twin", None, None, *by)):
+        assert known in happened, known
+    assert sum(event[:2] == ("started", "hang") for event in happened) == 2 and "restarted" not in [event[0] for event in happened]
+    refused = [(event["event"], event["vm"], event["text"]) for event in events if (event["text"] or "").startswith("refused: ")]
+    assert ("kill", "service", "refused: service is of the boot: control_may does not have it") in refused
+    at = {event["vm"]: event["time"] for event in events if event["event"] == "ended"}
+    assert all(abs(ended[name] - at[name]) < 2 for name in ("linux", "hang", "keys"))
 
 
 # Of each of two. The machine has three CPUs, one of which is never idle: a build host of two cores, beside others, took 17 s
@@ -438,3 +463,6 @@ def test_typed_in_the_page():
     said, status = commander.answers(run)
     assert set(status.values()) == {0}, (status, run.text[-4000:])
     assert said["core"] == "ELF"
+    by_line = {line: said["line%d" % n] for n, line in enumerate(lines)}
+    assert re.search(r"^20\S+ destroy job, by commander for ", by_line["margay events"], re.MULTILINE)
+    assert re.search(r"^20\S+ commander: job: destroyed$", by_line["margay log 100"], re.MULTILINE)

@@ -133,6 +133,12 @@ def in_their_sandboxes(console):
         assert console.do("systemctl show -p Result --value %s" % unit) == "success"
     assert "margay_good=" in console.do("grub-editenv list") and "margay_booted=" not in console.do("grub-editenv list")
     good(console, "test -s /var/lib/prometheus/node-exporter/margay.prom")
+    assert console.do("systemctl is-active margay-journal.service") == "active"
+    started = "journalctl -q -t margay-event MARGAY_EVENT=started MARGAY_VM=service"
+    good(console, "until %s | grep -q 'started service$'; do sleep 1; done" % started)
+    good(console, "journalctl -q -t margay-node | grep -q 'margay: Margay '")
+    # Not each of the timer's calls.
+    assert console.do("journalctl -q -t margay MARGAY_COMMAND=metrics _SYSTEMD_UNIT=margay-metrics.service") == ""
 
 
 @pytest.mark.parametrize("release", ["debian", "debian-13"])
@@ -158,6 +164,7 @@ def test_own_grub(release, tmp_path):
         in_their_sandboxes(console)
         assert console.do("margay --version") == "margay " + version
         assert json.loads(console.do("margay --json info"))["commander"] == "service"
+        good(console, "journalctl -q -t margay MARGAY_COMMAND=info MARGAY_USER=root | grep -q 'root: margay info$'")
         good(console, "apt-get -qy install /root/newer.deb")
         assert console.do("dpkg-query -W -f '${Version}' margay; echo") == os.path.basename(package).split("_")[1] + "+1"
         assert entries(console)[1:] == ["Margay: service.conf", "Margay: hardware check"]

@@ -13,17 +13,18 @@ import throwaway
 
 RULES = os.path.join(node.TOP, "packaging", "margay-tools", "sudoers")
 GROUPS = {"looker": "margay-look", "starter": "margay-operate", "other": None}
-LOOK = ["info", "list", "node", "pci", "image list", "metrics", "log", "log 100", "show a", "show --file a", "wait a-b_1",
-        "stats a", "stats -f a", "stats -f 0.5 a", "--json list", "--json show a"]
+LOOK = ["info", "list", "node", "pci", "image list", "metrics", "log", "log 100", "log -f", "log -f 5", "events", "events -f",
+        "show a", "show --file a", "wait a-b_1", "stats a", "stats -f a", "stats -f 0.5 a", "--json list", "--json show a"]
 OPERATE = ["start a", "start --wait a", "stop a", "stop --timeout 5 a", "restart a", "press a", "kill a", "pause a", "resume a",
            "--json start a"]
 # With words behind them that would be right.
-ROOT = ["create a.conf", "destroy a", "nmi a", "console a", "console --raw a", "dump a core", "watch", "apply /etc", "image put x",
-        "image put --replace x", "image pull x", "image rm x", "metrics --output /etc/passwd", "--json metrics --output x"]
+ROOT = ["create a.conf", "destroy a", "nmi a", "console a", "console --raw a", "dump a core", "watch", "journal", "apply /etc",
+        "image put x", "image put --replace x", "image pull x", "image rm x",
+        "metrics --output /etc/passwd", "--json metrics --output x"]
 # What looks like one that is allowed, and is none.
 TRICKS = ["", "list --output x", "show a b", "show --file --output", "start", "start a b", "start -- a", "start --wait",
-          "stop --timeout a", "start a; create b", "list\nstart a", "log 100 a", "log -1", "show $(id)", "show a/../b", "show *",
-          "--version list", "--json --json list", "image listx", "xlist", "list ", " list"]
+          "stop --timeout a", "start a; create b", "list\nstart a", "log 100 a", "log -1", "log -f -f", "events a", "events -f 1",
+          "show $(id)", "show a/../b", "show *", "--version list", "--json --json list", "image listx", "xlist", "list ", " list"]
 SCRIPT = r"""
 mkdir -p %(layer)s/upper %(layer)s/work
 mount -t overlay layer -o lowerdir=/usr/bin,upperdir=%(layer)s/upper,workdir=%(layer)s/work /usr/bin

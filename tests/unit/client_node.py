@@ -19,6 +19,7 @@ CLIENT = os.path.join(BUILD, "margay")
 HEAD = struct.Struct("<IHHII")
 MAGIC = 0x5947524D
 HELLO, LIST, SHOW, NODE, STATS, START, STOP, PRESS, NMI, FILE, COUNTS = 1, 2, 3, 4, 7, 10, 11, 25, 26, 27, 28
+LOG_FROM, EVENTS = 29, 30
 IMAGE, DATA, IMAGE_END = 18, 19, 20
 EPERM, ENOENT, ENXIO, ENODEV, EINVAL, ENOSYS = 1, 2, 6, 19, 22, 38
 ODD = 'o"d\\d'
@@ -41,7 +42,7 @@ class Node:
     """answer(what, text) is (error, bytes)."""
 
     def __init__(self, answer):
-        self.answer, self.asked = answer, []
+        self.answer, self.asked, self.users = answer, [], []
         self.master, self.slave = os.openpty()
         tty.setraw(self.slave)
         self.path = os.ttyname(self.slave)
@@ -60,11 +61,19 @@ class Node:
                 magic, version, what, tag, size = HEAD.unpack(self.read(HEAD.size))
                 assert (magic, version) == (MAGIC, 1)
                 text = self.read(size).decode("latin-1")
+                # Who commands: no test counts that.
+                if what == HELLO and text.startswith("user="):
+                    self.users.append(text[len("user="):])
+                    self.write(tag, 0, b"")
+                    continue
                 self.asked.append((what, text))
                 error, answer = self.answer(what, text)
-                data = HEAD.pack(MAGIC, 1, error, tag, len(answer)) + answer
-                while data:
-                    data = data[os.write(self.master, data):]
+                self.write(tag, error, answer)
+
+    def write(self, tag, error, answer):
+        data = HEAD.pack(MAGIC, 1, error, tag, len(answer)) + answer
+        while data:
+            data = data[os.write(self.master, data):]
 
     def popen(self, *arguments, text=True):
         return subprocess.Popen([CLIENT, *arguments], env={**os.environ, "MARGAY_PORT": self.path}, stdin=subprocess.DEVNULL,

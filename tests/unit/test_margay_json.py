@@ -14,10 +14,12 @@ import subprocess
 import jsonschema
 import pytest
 from client_node import CLIENT, EINVAL, ENOENT, FILE, HELLO, LIST, NODE, SHOW, START, STATS, STOP, TOP, starter  # noqa: F401
+from client_node import EVENTS, LOG_FROM
 
 PCI, LOG, READ, IMAGES, IMAGE, DUMP, REGISTERS = 5, 6, 15, 17, 18, 22, 23
 VM = ("name=%s\tstate=%s\tcpus=2\tmemory=67108864\tup=17\tstarts=%d\tfile=no.conf\tcreated=yes\tcommands=no\t"
       "memory_and_disks=100663296\tend=%s\tstatus=0\tended=%s\tline=%d\twhy=%s\tlast=%s\n")
+EVENT = "number=%d\ttime=1700000000.050\tevent=%s\tvm=%s\timage=%s\tend=%s\tstatus=%s\tby=%s\tuser=%s\ttext=%s\n"
 ENDED = VM % ("17", "stopped", 1, "stopped", "1700000000", 0, "", 'yes "or\\no')
 RUNS = VM % ("17", "running", 2, "", "", 0, "", "")
 FAILED = VM % ("17", "not-started", 0, "not-started", "1700000000", 7, "no", "")
@@ -32,6 +34,8 @@ ANSWERS = {
     PCI: "function=0000:00:1f.2\tvendor=0x8086\tdevice=0x2922\tclass=0x010601\tnode=\tfit=no\towner=\twhy=it is the platform's\n"
          "function=0000:01:00.0\tvendor=0x15b3\tdevice=0x1017\tclass=0x020000\tnode=1\tfit=yes\towner=17\twhy=\n",
     LOG: "[    1.000] margay: no\n[    2.000] 17: \"yes\"\n",
+    EVENTS: "next=4\tboot=1700000000000\n" + EVENT % (1, "kill", "17", "", "", "", "commander", "no", "") +
+            EVENT % (2, "ended", "17", "", "exit", "3", "", "", "no") + EVENT % (3, "image-gone", "", "12", "", "", "", "", ""),
     STATS: "vcpu=0\texit=cpuid\tcount=12\nvcpu=0\texit=hlt\tcount=18446744073709551615\nvcpu=0\tinjected=5\nvcpu=1\tinjected=0\n",
     IMAGES: "name=k\tsize=6\tsha256=-\tused=yes\tboot=yes\nname=17\tsize=100000\tsha256=%064d\tused=no\tboot=no\n" % 1,
     FILE: "offset=0\tnext=12\tsize=12\nname = \"17\"\n",
@@ -40,17 +44,20 @@ ANSWERS = {
     READ: "offset=0\tnext=0\n",
     IMAGE: "have=yes\n",
 }
+LINES = b"0[    1.000] margay: no\n1[    2.005] 17: \"yes\"\n"
+LOG_HEAD = b"offset=%d\tnext=%d\tbegan=1700000000.007\tboot=1700000000000\n"
 EMPTY = VM % ("e", "not-started", 0, "", "", 0, "", "") + "kernel=k\ncmdline=\n"
 # Words behind each command that make it do something; and again, what else it can say.
 COMMANDS = {
     "info": [[]], "list": [[]], "show": [["17"], ["e"], ["17", "--file"]], "create": [["FILE"]], "destroy": [["17"]],
     "start": [["17"], ["--wait", "17"]], "stop": [["17"]], "press": [["17"]], "kill": [["17"]], "restart": [["17"]],
     "pause": [["17"]], "resume": [["17"]], "nmi": [["17"]], "wait": [["17"]], "console": [["17"]], "dump": [["17", "NEW"]],
-    "stats": [["17"], ["-f", "0.1", "17"]], "metrics": [[], ["--output", "NEW"]], "log": [[], ["5"]], "node": [[]], "pci": [[]],
+    "stats": [["17"], ["-f", "0.1", "17"]], "metrics": [[], ["--output", "NEW"]], "log": [[], ["5"], ["-f"]],
+    "events": [[], ["-f"]], "journal": [[]], "node": [[]], "pci": [[]],
     "watch": [[]], "apply": [["17"]], "image put": [["FILE"]], "image pull": [["17"]], "image list": [[]], "image rm": [["17"]],
 }
 # A guest's output, Prometheus' text; test_image_pull.py and test_margay_apply.py have what other programs answer.
-OWN_FORMAT = (("console", ["17"]), ("metrics", []), ("watch", []), ("image pull", ["17"]), ("apply", ["17"]))
+OWN_FORMAT = (("console", ["17"]), ("metrics", []), ("watch", []), ("journal", []), ("image pull", ["17"]), ("apply", ["17"]))
 
 with open(os.path.join(TOP, "tools", "commander", "margay.schema.json"), encoding="ascii") as schema_file:
     SCHEMA = json.load(schema_file)
@@ -87,6 +94,10 @@ def whole():
 
     def answer(what, text):
         seen.append(what)
+        if what == LOG_FROM:
+            return 0, LOG_HEAD % (int(text), len(LINES)) + LINES[int(text):]
+        if what == EVENTS and int(text) > 3:
+            return 0, b"next=4\tboot=1700000000000\n"
         if what == SHOW and text == "e":
             return 0, EMPTY.encode()
         if what == SHOW:
@@ -186,7 +197,7 @@ def test_long_errors(start):
     assert judge(node.run("start", "a", "--json")[1], "error")["error"]["message"] == errors
 
 
-@pytest.mark.parametrize("command, words", [case for case in CASES if case[0] not in ("watch", "image pull", "apply")])
+@pytest.mark.parametrize("command, words", [case for case in CASES if case[0] not in ("watch", "journal", "image pull", "apply")])
 def test_errors(start, tmp_path, command, words):
     """Refused by the node; on standard output alone."""
     line = words_of(command, words, tmp_path)

@@ -61,10 +61,11 @@ static int is_one_of(const char *key, size_t n, const char *const *keys)
 /* Whatever stands there, also "no" or "17": somebody has chosen it. */
 static int is_text(const char *key, size_t n)
 {
-	static const char *const texts[] = { "name",   "owner",   "file",    "commander",
-					     "kernel", "initrd",  "module",  "disk",
-					     "sha256", "segment", "cmdline", "why",
-					     "last",   "end",     "state",   NULL };
+	static const char *const texts[] = { "name",    "owner",  "file", "commander", "kernel",
+					     "initrd",  "module", "disk", "sha256",    "segment",
+					     "cmdline", "why",    "last", "end",       "state",
+					     "margay",  "event",  "vm",   "image",     "by",
+					     "user",    "text",   NULL };
 
 	return is_one_of(key, n, texts);
 }
@@ -81,6 +82,18 @@ static int is_number(const char *s, size_t n)
 		if (!isdigit((unsigned char)s[i]))
 			return 0;
 	return n > 0;
+}
+
+/* A whole number, or one with decimals. */
+static int is_decimal(const char *s, size_t n)
+{
+	const char *point = memchr(s, '.', n);
+	size_t whole = point ? (size_t)(point - s) : n;
+
+	for (size_t i = whole + 1; i < n; i++)
+		if (!isdigit((unsigned char)s[i]))
+			return 0;
+	return is_number(s, whole) && n != whole + 1;
 }
 
 /* Words with commas between them. */
@@ -120,7 +133,7 @@ static void put_value(const char *key, size_t key_size, const char *s, size_t n)
 		printf("true");
 	else if (n == 2 && !memcmp(s, "no", 2))
 		printf("false");
-	else if (is_number(s, n))
+	else if (is_decimal(s, n))
 		printf("%.*s", (int)n, s);
 	else
 		json_text(s, n);

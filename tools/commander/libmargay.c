@@ -14,6 +14,9 @@ struct margay {
 	/* -1: no port is open; beyond an answer */
 	int fd;
 	int held;
+	/* the node has been told of the user, by the port that is open */
+	int introduced;
+	char user[MARGAY_USER_MAX + 1];
 
 	u32 tag;
 	union {
@@ -46,8 +49,10 @@ int margay_hold(struct margay *m, int hold)
 		m->fd = port_open();
 	else if (!hold && m->fd >= 0)
 		close(m->fd);
-	if (!hold)
+	if (!hold) {
 		m->fd = -1;
+		m->introduced = 0;
+	}
 	m->held = hold && m->fd >= 0;
 	return hold && m->fd < 0 ? -1 : 0;
 }
@@ -105,6 +110,37 @@ static int call(struct margay *m, enum commander_request what, const void *data,
 	return 0;
 }
 
+void margay_set_user(struct margay *m, const char *user)
+{
+	snprintf(m->user, sizeof(m->user), "%s", user ? user : "");
+	m->introduced = 0;
+}
+
+/* Is it one whose event says who has sent it? */
+static int names_user(enum commander_request what)
+{
+	static const enum commander_request those[] = {
+		COMMANDER_CREATE, COMMANDER_DESTROY, COMMANDER_START,       COMMANDER_STOP,
+		COMMANDER_PRESS,  COMMANDER_RESTART, COMMANDER_PAUSE,       COMMANDER_RESUME,
+		COMMANDER_NMI,    COMMANDER_IMAGE,   COMMANDER_IMAGE_REMOVE
+	};
+
+	for (unsigned i = 0; i < sizeof(those) / sizeof(*those); i++)
+		if (what == those[i])
+			return 1;
+	return 0;
+}
+
+/* By the port that is open: a node that does not know that answers all the same. */
+static int introduce(struct margay *m)
+{
+	char text[sizeof("user=") + MARGAY_USER_MAX];
+	int n = snprintf(text, sizeof(text), "user=%s", m->user);
+
+	m->introduced = 1;
+	return call(m, COMMANDER_HELLO, text, (size_t)n);
+}
+
 int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n,
 		char **answer, size_t *size)
 {
@@ -112,7 +148,8 @@ int margay_call(struct margay *m, enum commander_request what, const void *data,
 
 	if (!held && margay_hold(m, 1))
 		return -1;
-	err = call(m, what, data, n);
+	err = m->user[0] && !m->introduced && names_user(what) ? introduce(m) : 0;
+	err = err ? err : call(m, what, data, n);
 	why = errno;
 	if (!held)
 		margay_hold(m, 0);

@@ -25,6 +25,13 @@ void margay_close(struct margay *m);
  */
 int margay_hold(struct margay *m, int hold);
 
+#define MARGAY_USER_MAX 32
+/*
+ * Who commands: the node's events name him, from the next request on that is one. NULL or "":
+ * nobody.
+ */
+void margay_set_user(struct margay *m, const char *user);
+
 /*
  * Sends a request with n bytes of text or data, at most MARGAY_DATA_MAX, and waits for its answer:
  * 0, or the error number of the node's, or -1 when the channel broke (errno). *answer: what it

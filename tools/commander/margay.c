@@ -9,12 +9,11 @@
 #include <unistd.h>
 
 #include "answers.h"
+#include "audit.h"
 #include "json.h"
 #include "margay.h"
 #include "metrics.h"
 #include "shapes.h"
-
-#define LINES "20"
 
 int json, result;
 struct margay *node;
@@ -158,16 +157,6 @@ static void command_show(const struct words *w)
 		show(COMMANDER_SHOW, w->arg[0]);
 }
 
-static void command_log(const struct words *w)
-{
-	char *answer = ask(COMMANDER_LOG, w->n ? w->arg[0] : LINES, NULL);
-
-	if (json)
-		shape_log(answer);
-	else
-		fputs(answer, stdout);
-}
-
 static void command_metrics(const struct words *w)
 {
 	int err = w->output ? metrics_write_file(node, w->output) : metrics_write(node, stdout);
@@ -222,7 +211,12 @@ static const struct command {
 	  1, 2 },
 	{ "metrics", "[--output FILE]", "the node's numbers, for Prometheus", 0, command_metrics, 0,
 	  0, 0 },
-	{ "log", "[LINES]", "the node's log (" LINES ")", 0, command_log, 0, 0, 1 },
+	{ "log", "[-f] [LINES]", "the last lines of the node's log (20); -f: goes on", 0,
+	  command_log, 0, 0, 1 },
+	{ "events", "[-f]", "what has happened to VMs and the node; -f: goes on", 0, command_events,
+	  0, 0, 0 },
+	{ "journal", "", "feeds the journal of this VM with both (margay-journal.service)", 0,
+	  command_journal, 0, 0, 0 },
 	{ "node", "", "CPUs and memory", COMMANDER_NODE, NULL, 1, 0, 0 },
 	{ "pci", "", "PCI functions", COMMANDER_PCI, NULL, 1, 0, 0 },
 	{ "image put", "[--replace] [--sha256 HEX] [--size BYTES] FILE [NAME]",
@@ -393,9 +387,11 @@ int main(int argc, char **argv)
 	if (!c)
 		fail(USAGE, argv[0], "there is no such command: margay --help lists them");
 	take_words(c, argc, argv, &w);
+	audit_command(c->name, argv);
 	node = margay_open(error, sizeof(error));
 	if (!node)
 		fail(BROKEN, error, NULL);
+	margay_set_user(node, audit_user());
 	if (c->shows) {
 		show(c->what, w.n ? w.arg[0] : "");
 	} else if (c->run) {

@@ -54,11 +54,15 @@ void pause_ms(long ms);
 /* They may have a fraction. */
 double seconds_of(const char *text);
 
-/* timed.c, waiting.c, console.c, image_put.c, image_pull.c, core.c, watch.c, apply.c */
+/*
+ * timed.c, waiting.c, console.c, image_put.c, image_pull.c, core.c, watch.c, apply.c, log.c, feed.c
+ */
 void command_wait(const struct words *w), command_stop(const struct words *w),
 	command_stats(const struct words *w), command_start(const struct words *w),
 	command_console(const struct words *w), command_image_put(const struct words *w),
 	command_image_pull(const struct words *w), command_dump(const struct words *w),
-	command_watch(const struct words *w), command_apply(const struct words *w);
+	command_watch(const struct words *w), command_apply(const struct words *w),
+	command_log(const struct words *w), command_events(const struct words *w),
+	command_journal(const struct words *w);
 
 #endif

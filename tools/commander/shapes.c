@@ -180,15 +180,3 @@ void shape_stats_at(unsigned long seconds, const char *lines)
 	put_stats(lines, ",");
 	puts("}");
 }
-
-void shape_log(char *lines)
-{
-	const char *comma = "";
-
-	putchar('[');
-	for (char *line; (line = strsep(&lines, "\n")) && *line; comma = ",\n ") {
-		printf("%s", comma);
-		json_text(line, strlen(line));
-	}
-	puts("]");
-}

@@ -12,7 +12,5 @@
 void shape_answer(enum commander_request what, const char *lines);
 /* The vCPUs' exits at a time, as one line. */
 void shape_stats_at(unsigned long seconds, const char *lines);
-/* Lines of text, which may end without a newline, as an array. */
-void shape_log(char *lines);
 
 #endif
