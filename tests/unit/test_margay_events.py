@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import pytest
-from client_node import CLIENT, ENOSYS, EVENTS, LOG_FROM, START, starter  # noqa: F401  (a fixture)
+from client_node import CLIENT, ENOSYS, EVENTS, LOG_FROM, START, TOP, starter  # noqa: F401  (a fixture)
 
 PATIENCE = 30
 BEGAN, BOOT = 1700000000007, 1700000000001
@@ -317,6 +317,19 @@ def test_users_of_an_image(start, tmp_path, journal):
     file = tmp_path / "a.conf"
     file.write_text("name = a\n")
     assert node.run("create", str(file))[0] == 0 and len(node.users) == 2 and order[-1] == CREATE
+
+
+def test_all_events_have_their_user():
+    """What the node makes an event of is what the client names the user for."""
+    def source(*path):
+        with open(os.path.join(TOP, *path), encoding="ascii") as f:
+            return f.read()
+
+    node = re.search(r"\btold\[COMMANDER_REQUESTS\] = \{\n(.*?)\n\};", source("vmm", "commander", "commander.c"), re.DOTALL)[1]
+    client = re.search(r"\bthose\[\] = \{\n(.*?)\n\t\};", source("tools", "commander", "libmargay.c"), re.DOTALL)[1]
+    events = set(re.findall(r"\[(COMMANDER_[A-Z_]+)\]", node))
+    assert len(events) > 7 and set(re.findall("COMMANDER_[A-Z_]+", client)) == events | {
+        "COMMANDER_CREATE", "COMMANDER_IMAGE", "COMMANDER_IMAGE_REMOVE"}
 
 
 def test_each_command_is_noted(start, journal):
