@@ -90,7 +90,8 @@ files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/work/idle_work.c kerne
 	vmm/node/control.c vmm/dev/board/nmi_button.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
 files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/errors/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/errors/ghes.c
-files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/errors/mce.c kernel/memory/lost.c vmm/memory/lost_memory.c
+files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/errors/mce.c kernel/memory/lost.c kernel/work/nmi_platform.c \
+	vmm/memory/lost_memory.c
 files-DUMPS           := vmm/report/inspect.c vmm/vmx/dump.c vmm/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c
 files-VM_PAUSE        := vmm/node/pause.c

@@ -107,6 +107,19 @@ static inline struct cpu *this_cpu(void)
 /* Is the local APIC of this CPU a guest's? */
 #define cpu_closed(cpu) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (cpu)->closed)
 
+#if IS_ENABLED(CONFIG_CONSOLE_FOLLOWS)
+/* Do NMIs of devices come to it? */
+static inline bool cpu_has_devices(const struct cpu *cpu)
+{
+	return cpu->id == 0 || cpu->nmi_devices;
+}
+#else
+static inline bool cpu_has_devices(const struct cpu *cpu)
+{
+	return cpu->id == 0;
+}
+#endif
+
 /* Gives the boot CPU its per-CPU data and descriptor tables: the first thing that runs in C. */
 void cpu_init_boot(void);
 

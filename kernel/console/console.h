@@ -71,6 +71,12 @@ bool console_follow_interrupt(void);
  * The CPU that gets the interrupt whose handler that is: the boot CPU, if it is not the one above.
  */
 unsigned console_follow_cpu(bool (*fn)(void));
+
+/* Is it that one, which has the devices' NMIs? */
+static inline bool console_comes_to(bool (*fn)(void), unsigned cpu)
+{
+	return console_follow_cpu(fn) == cpu;
+}
 #else
 /* The boot CPU gets all of them. */
 static inline void console_follow(bool) { }
@@ -80,6 +86,11 @@ static inline void console_follow(bool) { }
 static inline unsigned console_follow_cpu(bool (*)(void))
 {
 	return 0;
+}
+
+static inline bool console_comes_to(bool (*)(void), unsigned)
+{
+	return true;
 }
 #endif
 

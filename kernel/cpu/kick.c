@@ -2,7 +2,7 @@
 /* Kicks: what makes a CPU leave its guest or its sleep. */
 #include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
-#include "kernel/percpu.h"
+#include "kernel/cpu/kick.h"
 
 void host_cpu_kick(unsigned id)
 {
@@ -15,12 +15,11 @@ void host_cpu_kick(unsigned id)
 	 * as far, and the CPU may be in guest mode, where it sees NMIs only.
 	 */
 	__atomic_store_n(&cpu->kick, 1, __ATOMIC_SEQ_CST);
-	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && cpu != this_cpu())
-		__atomic_store_n(&cpu->kick_due, true, __ATOMIC_SEQ_CST);
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && cpu != this_cpu())
-		__atomic_fetch_add(&cpu->kicks.sent, 1, __ATOMIC_SEQ_CST);
-	if (cpu != this_cpu())
-		apic_send_nmi(cpu->apic_id);
+	if (cpu == this_cpu())
+		return;
+	kick_announce(cpu);
+	kick_count(cpu);
+	apic_send_nmi(cpu->apic_id);
 }
 
 bool host_cpu_kicked(void)

@@ -10,6 +10,8 @@
 
 #include <margay/types.h>
 
+struct cpu;
+
 /* no line: who asks sees to it that the NMI comes; with CONFIG_IOMMU or _DIRECT_INTERRUPTS */
 #define NMI_MESSAGE (~0u)
 
@@ -35,6 +37,39 @@ int nmi_request(unsigned irq, bool (*fn)(void));
 void nmi_expected(unsigned cpu);
 #else
 static inline void nmi_expected(unsigned) { }
+#endif
+
+/* ---- the platform's --------------------------------------------------------------------- */
+
+/*
+ * kernel/work/port_61.c: does it say so? Tells of it, and acknowledges it, so that the next is
+ * seen.
+ */
+bool nmi_port_61(void);
+
+#if IS_ENABLED(CONFIG_MACHINE_CHECKS)
+/*
+ * kernel/work/nmi_platform.c: with a sign (port 0x61, firmware's blocks) or, unclaimed, without. It
+ * may have come to several CPUs: the first one tells. Was it one?
+ */
+bool nmi_platform(const struct cpu *cpu, bool unclaimed);
+
+/* Who asks that need not ask port 0x61 by itself. */
+static inline bool nmi_of_board(void)
+{
+	return false;
+}
+#else
+/* Of the others nothing is known. */
+static inline bool nmi_platform(const struct cpu *, bool)
+{
+	return false;
+}
+
+static inline bool nmi_of_board(void)
+{
+	return nmi_port_61();
+}
 #endif
 
 /* ---- kernel/work/nmi.c ------------------------------------------------------------------ */

@@ -145,7 +145,7 @@ def test_lines_of_guests(everything, tmp_path):
     assert status == 1
     said = {line.split(":")[0] for line in found}
     assert {"vmm/dev/virtio/virtio.c broken", "vmm/dev/board/pvpanic.c pvpanic_write", "vmm/pci/pci_sriov.c pci_sriov_come",
-            "vmm/pci/pci_wait.c come_back", "kernel/pci/pci_reset.c keep_patience", "kernel/work/nmi.c port_61",
+            "vmm/pci/pci_wait.c come_back", "kernel/pci/pci_reset.c keep_patience", "kernel/work/port_61.c nmi_port_61",
             "kernel/errors/ghes.c look_at", "kernel/errors/mce.c tell", "vmm/dev/apic/lapic.c tell_move"} <= said, found
 
 

@@ -239,6 +239,8 @@ static void model_asm(const char *text, struct pointer *of_the_lwk, const struct
 #undef asm
 #undef volatile
 #include "kernel/cpu/nmi_devices.c"
+#include "kernel/work/port_61.c"
+#include "kernel/work/nmi_platform.c"
 #include "kernel/work/nmi.c"
 
 void upcall_log(const char *fmt, ...)

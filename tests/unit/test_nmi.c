@@ -45,6 +45,8 @@ static void fake_outb(unsigned number, u8 value)
 #define outb fake_outb
 #define rdtsc() (tsc)
 #include "kernel/cpu/nmi_devices.c"
+#include "kernel/work/port_61.c"
+#include "kernel/work/nmi_platform.c"
 #include "kernel/work/nmi.c"
 
 static bool firmware_tells;
@@ -319,6 +321,20 @@ static void test_moved(void **)
 	nmi_devices[0] = NULL;
 	asks = false;
 	home = 0;
+}
+
+/* At that time. */
+static bool of_kick(struct nmi_kicks *k, u64 now)
+{
+	struct cpu cpu = { .kicks = *k };
+	u64 present = tsc;
+	bool sent;
+
+	tsc = now;
+	sent = kick_sent(&cpu);
+	tsc = present;
+	*k = cpu.kicks;
+	return sent;
 }
 
 /*
