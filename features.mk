@@ -7,28 +7,30 @@
 files-VMX             := vmm/vmx/%
 files-SVM             := vmm/svm/%
 files-LEAN_EXITS      := vmm/vmx/lean.c vmm/svm/lean.c vmm/emulate/lean_mmio.c
-files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_revision.c arch/x86_64/cpu/thunks.asm \
-	vmm/svm/run_clean.asm vmm/vmx/run_clean.asm kernel/cpu/mitigations.c vmm/memory/split.c \
-	vmm/exit/bus_lock.c vmm/exit/vcpu_mitigations.c
+files-MITIGATIONS     := arch/x86_64/cpu/errata_deadline.c arch/x86_64/cpu/mitigation% \
+	arch/x86_64/cpu/microcode_revision.c arch/x86_64/cpu/thunks.asm vmm/svm/run_clean.asm \
+	vmm/vmx/run_clean.asm kernel/cpu/mitigations.c vmm/memory/split.c vmm/exit/bus_lock.c \
+	vmm/exit/vcpu_mitigations.c
 files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/cpu/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/cpu/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c \
 	kernel/console/console_find.c kernel/console/serial.c kernel/work/console_interrupt.c kernel/work/nmi_try.c \
 	drivers/uart8250.c
-files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c
+files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c kernel/console/console_tables.c
 files-AML_RESOURCES   := kernel/acpi/aml_resource.c
 files-CONSOLE_FOLLOWS := kernel/console/console_follow.c
 files-LOG_TIME        := kernel/console/log_time.c
 files-SHARED_LINE     := kernel/console/plain.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
 	kernel/console/screen_text.c kernel/work/screen_idle.c
-files-HWCHECK         := vmm/report/check_only.c vmm/report/hwcheck% kernel/hwdump.c kernel/iommu/iommu_describe.c
+files-HWCHECK         := vmm/report/check_only.c vmm/report/hwcheck% kernel/acpi/acpi_noted.c \
+	kernel/console/check_wanted.c kernel/hwdump.c kernel/iommu/iommu_describe.c
 files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci/pci_core.c kernel/pci/pci_cap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
-files-PCI_INFO        := kernel/pci/pci_info.c kernel/pci/pci_place.c kernel/pci/pci_platform.c kernel/pci/pci_group.c \
-	kernel/pci/pci_acs_quirks.c kernel/pci/pci_reset_quirks.c kernel/pci/pci_usb.c \
+files-PCI_INFO        := kernel/pci/pci_info.c kernel/pci/pci_describe.c kernel/pci/pci_place.c kernel/pci/pci_platform.c \
+	kernel/pci/pci_group.c kernel/pci/pci_acs_quirks.c kernel/pci/pci_reset_quirks.c kernel/pci/pci_usb.c \
 	vmm/pci/pci_fitness.c vmm/pci/pci_report.c
 files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_line.c \
 	kernel/acpi/aml_pci.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
@@ -48,11 +50,12 @@ files-SRIOV           := kernel/pci/pci_sriov_% vmm/acpi/acpi_sriov.c vmm/acpi/g
 	vmm/pci/pci_sriov.c vmm/pci/pci_sriov_shadow.c
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
-files-BOOT_LOG        := vmm/load/load_check.c vmm/report/vm_shape.c
+files-BOOT_LOG        := kernel/boot/bootinfo_room.c kernel/own_memory.c vmm/load/load_check.c vmm/load/no_module.c \
+	vmm/report/vm_shape.c
 files-LOST_CPUS       := kernel/cpu/cpu_lost.c vmm/vm/abandon.c vmm/node/lost_cpus.c vmm/plan/place_abandon.c
 files-VCPU_CALLS      := vmm/vm/vcpu_call.c
 files-VCPU_LOOKS      := vmm/vm/looks.c
-files-PARALLEL_ZERO   := kernel/work/zero_parallel.c
+files-PARALLEL_ZERO   := kernel/memory/zeros.c kernel/work/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
 	kernel/work/alarm_input.c kernel/time/alarm.c \
@@ -92,7 +95,7 @@ files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_correcte
 files-HEST            := kernel/acpi/hest.c kernel/errors/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/errors/mce.c kernel/memory/lost.c kernel/work/nmi_platform.c \
 	vmm/memory/lost_memory.c
-files-DUMPS           := vmm/report/inspect.c vmm/vmx/dump.c vmm/svm/dump.c
+files-DUMPS           := kernel/errors/panic_dump.c vmm/report/inspect.c vmm/vmx/dump.c vmm/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c
 files-VM_PAUSE        := vmm/node/pause.c
 files-GDB             := vmm/vm/debugger.c vmm/gdb/% kernel/console/gdb_port.c kernel/boot/cmdline_gdb.c

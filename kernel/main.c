@@ -31,6 +31,7 @@
 #include "kernel/memory/modules.h"
 #include "kernel/cpu/nmi.h"
 #include "kernel/work/nmi_try.h"
+#include "kernel/own_memory.h"
 #include "kernel/errors/panic.h"
 #include "kernel/pci/pci_core.h"
 #include "kernel/pci/pci_route.h"
@@ -54,19 +55,6 @@ void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top) __attri
 static void report_cmdline(const char *line)
 {
 	printk_error("command line: %s", line);
-}
-
-unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
-{
-	/* Thousands of lines are nothing for a screen. */
-	bool line = IS_ENABLED(CONFIG_HWCHECK) && serial_mode() != SERIAL_NONE;
-
-	*stay = boot_cmdline.check_stay;
-	*dump = line && boot_cmdline.check_dump;
-	*json = line && boot_cmdline.check_json;
-	if (!line && (boot_cmdline.check_dump || boot_cmdline.check_json))
-		printk_error("check: no serial line: no dump, no JSON");
-	return boot_cmdline.check;
 }
 
 static void read_boot_info(u64 mbi_phys)
@@ -153,36 +141,6 @@ static u32 highest_apic_id(void)
 	return highest;
 }
 
-static u64 image_bytes(void)
-{
-	extern const u8 image_start[], image_end[];
-
-	return ALIGN_UP((u64)(image_end - image_start), PAGE_SIZE);
-}
-
-/* Bytes in use beside the image and the page tables. */
-static u64 pages_used(void)
-{
-	u64 used;
-
-	host_own_bytes(&used);
-	return used - image_bytes() - pmem_early_bytes();
-}
-
-/* What the hypervisor keeps for itself before any VM is made. */
-static void print_own_memory(u64 per_cpu)
-{
-	u64 used, held;
-
-	if (!IS_ENABLED(CONFIG_BOOT_LOG))
-		return;
-	held = host_own_bytes(&used);
-	printk("own memory: image %lu KiB, page tables %lu KiB, %u CPUs %lu KiB, other %lu KiB; held in all %lu KiB; "
-	       "boot modules %lu KiB apart",
-	       image_bytes() >> 10, pmem_early_bytes() >> 10, cpu_count(), per_cpu >> 10,
-	       (pages_used() - per_cpu) >> 10, held >> 10, modules_bytes() >> 10);
-}
-
 /* Those above, if there are any, give the CPUs their work. */
 static void start_work(void)
 {
@@ -195,8 +153,6 @@ static void start_work(void)
 /* The rest of the way, on the boot CPU's guarded stack. */
 static __attribute__((noreturn, used)) void boot_cpu_main(void)
 {
-	u64 per_cpu;
-
 	trap_use_ist();
 	mce_init_cpu();
 	log_keep();
@@ -211,7 +167,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	microcode_tell();
 	mitigations_tell();
 	power_tell();
-	per_cpu = IS_ENABLED(CONFIG_BOOT_LOG) ? pages_used() : 0;
+	own_memory_note_cpus();
 	irq_init();
 	pci_init(acpi.mcfg, &boot_info);
 	/* Before anything interrupts, and goes by it. */
@@ -225,12 +181,9 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		pci_route_facts(host_module);
 	alarm_init();
 	ghes_init();
-	if (boot_cmdline.corrected_in_time)
-		corrected_tell();
-	else if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-		printk("machine checks: corrected errors are looked for where a CPU leaves its guest");
+	mce_tell_when(boot_cmdline.corrected_in_time);
 	clock_refine();
-	print_own_memory(per_cpu);
+	own_memory_tell();
 	screen_show();
 	start_work();
 	screen_idle_start();

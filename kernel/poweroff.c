@@ -179,20 +179,13 @@ void host_node_poweroff(const char *vms)
 	halt("poweroff");
 }
 
-/* The reset register may also be in PCI configuration space of bus 0: ACPI 4.8.3.6, table 5.1. */
 static void acpi_reset(const struct fadt_info *fadt)
 {
 	const struct acpi_gas *gas = &fadt->reset_reg;
 	struct fixed_register r;
 
-	if (IS_ENABLED(CONFIG_PCI) && gas->address && gas->space_id == ACPI_SPACE_PCI_CONFIG) {
-		struct pci_address a = {
-			0, 0, PCI_DEVFN(gas->address >> 32 & 0x1f, gas->address >> 16 & 7)
-		};
-
-		pci_write(a, (u16)gas->address, 1, fadt->reset_value);
+	if (pci_reset_machine(gas, fadt->reset_value))
 		return;
-	}
 	r = open_register(gas, 1);
 	if (r.width)
 		write_register(&r, fadt->reset_value);

@@ -42,6 +42,17 @@ struct host_extent {
 	bool zero; /* nothing else is in it */
 };
 
+#if IS_ENABLED(CONFIG_PARALLEL_ZERO)
+/* For host_extent_free(). */
+static inline void host_extent_is_zero(struct host_extent *e, bool zero)
+{
+	e->zero = zero;
+}
+#else
+/* That is not kept. */
+static inline void host_extent_is_zero(struct host_extent *, bool) { }
+#endif
+
 /* A constraint record: what the caller needs of an extent. */
 struct host_extent_request {
 	u64 size;      /* bytes; rounded up to 4 KiB */
@@ -361,7 +372,7 @@ const void *host_smbios(u32 *size);
 
 /* ---- PCI ------------------------------------------------------------------ */
 
-#if IS_ENABLED(CONFIG_PCI)
+#if IS_ENABLED(CONFIG_PCI_INFO)
 /*
  * The i-th function of the machine, in address order, used or not; false past the last. Any CPU.
  */

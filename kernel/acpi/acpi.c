@@ -25,21 +25,6 @@ static struct dmar_info dmar;
 static struct ivrs_info ivrs;
 struct acpi acpi;
 
-/* Of the dump: the root pointer, the list, the tables, the DSDT, whatever their checksums. */
-static struct acpi_piece noted[XSDT_MAX + 3];
-static unsigned nr_noted;
-
-static void note(const void *p, size_t size)
-{
-	if (IS_ENABLED(CONFIG_HWCHECK) && nr_noted < ARRAY_SIZE(noted))
-		noted[nr_noted++] = (struct acpi_piece){ p, size };
-}
-
-const struct acpi_piece *acpi_noted(unsigned i)
-{
-	return i < nr_noted ? &noted[i] : NULL;
-}
-
 const void *firmware_map(u64 pa, u64 size)
 {
 	if (!pa || pa >= DIRECT_MAP_SIZE || size > DIRECT_MAP_SIZE - pa)
@@ -61,7 +46,7 @@ static const struct acpi_sdt *map_table(u64 pa, u32 *length)
 			t = NULL;
 	}
 	if (t)
-		note(t, *length);
+		acpi_note(t, *length);
 	else
 		printk_error("acpi: table at %#lx: impossible address or length: ignored", pa);
 	return t;
@@ -90,7 +75,7 @@ static bool scan_area(u64 pa, u64 size, struct rsdp_info *root)
 
 	if (at < 0 || rsdp_read(area + at, size - (size_t)at, root))
 		return false;
-	note(area + at, MIN(size - (size_t)at, sizeof(struct acpi_rsdp)));
+	acpi_note(area + at, MIN(size - (size_t)at, sizeof(struct acpi_rsdp)));
 	return true;
 }
 
@@ -114,7 +99,7 @@ static bool find_root(const struct bootinfo *bi, struct rsdp_info *root)
 					  : "none from the boot loader";
 
 	if (!reason)
-		note(&bi->rsdp, sizeof(bi->rsdp));
+		acpi_note(&bi->rsdp, sizeof(bi->rsdp));
 	if (!reason || scan_bios(root))
 		return true;
 	printk_error("acpi: no root pointer (%s): no tables", reason);

@@ -31,16 +31,21 @@ static inline void smbios_init(const struct bootinfo *) { }
 /* The instance-th table of a signature, mapped whole and its checksum good, or NULL. */
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance);
 
+#if IS_ENABLED(CONFIG_HWCHECK)
 /*
- * In images with HWCHECK: what the firmware says, as it was read, in order: the root pointer, then
- * RSDT or XSDT, then the tables. In the direct map or the image, and there it stays. NULL past the
- * last.
+ * acpi_noted.c: what the firmware says, as it was read, in order: the root pointer, then RSDT or
+ * XSDT, then the tables. In the direct map or the image, and there it stays. NULL past the last.
  */
 struct acpi_piece {
 	const void *p;
 	size_t size;
 };
 const struct acpi_piece *acpi_noted(unsigned i);
+/* As each is read. */
+void acpi_note(const void *p, size_t size);
+#else
+static inline void acpi_note(const void *, size_t) { }
+#endif
 
 /* NULL: absent or malformed; the last two also without CONFIG_IOMMU_TABLES. */
 extern struct acpi {

@@ -267,10 +267,7 @@ static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct booti
 		return NULL;
 	case MB2_MODULE: return read_module(tag, h.size, out);
 	case MB2_MMAP: return read_mmap(tag, h.size, false, mmap);
-	case MB2_FRAMEBUFFER:
-		if (IS_ENABLED(CONFIG_SCREEN))
-			bootinfo_framebuffer(tag, h.size, &out->framebuffer);
-		return NULL;
+	case MB2_FRAMEBUFFER: bootinfo_framebuffer(tag, h.size, &out->framebuffer); return NULL;
 	case MB2_EFI_MMAP: *efi_mmap = tag; return NULL;
 	case MB2_EFI64:
 		if (IS_ENABLED(CONFIG_SMBIOS) && h.size >= sizeof(h) + sizeof(out->efi_table))
@@ -341,19 +338,6 @@ u64 bootinfo_usable(const struct bootinfo *bi)
 		if (bi->range[i].type == BOOT_MEMORY_USABLE)
 			sum += bi->range[i].end - bi->range[i].start;
 	return sum;
-}
-
-u64 bootinfo_module_room(const struct bootinfo *bi)
-{
-	u64 most = 0;
-
-	for (unsigned i = 0; i < bi->nr_ranges; i++) {
-		const struct boot_range *r = &bi->range[i];
-
-		if (r->type == BOOT_MEMORY_USABLE && r->start < GIB(4))
-			most = MAX(most, MIN(r->end, GIB(4)) - r->start);
-	}
-	return most;
 }
 
 const char *boot_memory_name(enum boot_memory type)

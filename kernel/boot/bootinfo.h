@@ -82,11 +82,15 @@ struct bootinfo {
 	struct boot_framebuffer framebuffer; /* only with CONFIG_SCREEN */
 };
 
+#if IS_ENABLED(CONFIG_SCREEN)
 /*
- * Only with CONFIG_SCREEN: the framebuffer tag of `size` bytes, its head among them. Never an
- * error: then there is no screen.
+ * The framebuffer tag of `size` bytes, its head among them. Never an error: then there is no
+ * screen.
  */
 void bootinfo_framebuffer(const void *tag, u32 size, struct boot_framebuffer *out);
+#else
+static inline void bootinfo_framebuffer(const void *, u32, struct boot_framebuffer *) { }
+#endif
 
 /*
  * Parses the information structure; `limit`: how many bytes from `mbi` on may
@@ -98,11 +102,18 @@ const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out);
 /* Bytes of usable memory. */
 u64 bootinfo_usable(const struct bootinfo *bi);
 
+#if IS_ENABLED(CONFIG_BOOT_LOG)
 /*
  * The most in one piece that a boot loader could use for a module, whose addresses have 32 bits
  * (Multiboot2 3.6.6); bytes.
  */
 u64 bootinfo_module_room(const struct bootinfo *bi);
+#else
+static inline u64 bootinfo_module_room(const struct bootinfo *)
+{
+	return 0;
+}
+#endif
 
 /* Is any of it usable memory? */
 static inline bool bootinfo_is_usable(const struct bootinfo *bi, u64 from, u64 to)

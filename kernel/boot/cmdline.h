@@ -76,6 +76,19 @@ static inline bool cmdline_console_mmio(const struct cmdline *c)
 	return IS_ENABLED(CONFIG_CONSOLE_TABLES) && c->console == CMDLINE_CONSOLE_MMIO;
 }
 
+#if IS_ENABLED(CONFIG_GDB)
+/* Is the debugger's at that port? */
+static inline bool cmdline_is_gdb_port(const struct cmdline *c, u64 port)
+{
+	return c->gdb_port == port;
+}
+#else
+static inline bool cmdline_is_gdb_port(const struct cmdline *, u64)
+{
+	return false;
+}
+#endif
+
 /*
  * Fills *out from `text`; starts from the defaults (com1 at 115200, info, ^T, halt), so
  * that a wrong word changes nothing. report() is called with one text for each

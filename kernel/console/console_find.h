@@ -18,4 +18,11 @@ void console_find(struct cmdline *c);
 static inline void console_find(struct cmdline *) { }
 #endif
 
+#if IS_ENABLED(CONFIG_CONSOLE_TABLES)
+/* console_tables.c. Port and speed may be others than those with which the console has begun. */
+void console_ask_tables(struct cmdline *c);
+#else
+static inline void console_ask_tables(struct cmdline *) { }
+#endif
+
 #endif

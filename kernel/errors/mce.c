@@ -380,3 +380,11 @@ u64 host_machine_checks(u64 *lost)
 	*lost = __atomic_load_n(&uncorrected, __ATOMIC_RELAXED);
 	return __atomic_load_n(&corrected, __ATOMIC_RELAXED);
 }
+
+void mce_tell_when(bool in_time)
+{
+	if (in_time)
+		corrected_tell();
+	else
+		printk("machine checks: corrected errors are looked for where a CPU leaves its guest");
+}

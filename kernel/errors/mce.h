@@ -26,8 +26,13 @@ enum mc_outcome mce_taken(enum mc_place place);
  */
 void mce_look(void);
 void mce_look_now(void);
+
+/* A line of when they are looked for. */
+void mce_tell_when(bool in_time);
 #else
 static inline void mce_init_cpu(void) { }
+
+static inline void mce_tell_when(bool) { }
 
 static inline void mce_look(void) { }
 

@@ -7,11 +7,11 @@
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/console/console.h"
 #include "kernel/errors/panic.h"
+#include "kernel/errors/panic_dump.h"
 #include "kernel/errors/symbols.h"
 #include "kernel/log/printk.h"
 #include "kernel/percpu.h"
 
-#define LOG_LINES 12
 #define BACKTRACE_DEPTH 32
 
 /*
@@ -32,15 +32,6 @@ static __attribute__((noreturn)) void halt(void)
 		cpu_cli();
 		cpu_hlt();
 	}
-}
-
-static void show_log_line(enum loglevel level, const char *text, size_t length)
-{
-	char line[HOST_LOG_LINE + 1];
-	int n = snprintf(line, sizeof(line), "log%s %.*s",
-			 level == LOGLEVEL_DEBUG ? " (debug):" : ":", (int)length, text);
-
-	console_log(line, MIN((size_t)n, sizeof(line) - 1));
 }
 
 static __attribute__((noreturn)) void halt_offline(void)
@@ -129,8 +120,7 @@ static void begin(void)
 	stop_others();
 	printk_panic();
 	console_panic();
-	if (IS_ENABLED(CONFIG_DUMPS))
-		printk_last(&printk_log, LOG_LINES, show_log_line);
+	panic_dump_log();
 }
 
 static void end(void)
@@ -226,17 +216,7 @@ void panic_trap(const struct trap_frame *f, const char *what)
 	printk_error("panic on CPU %u: %s (vector %lu), error code %#lx", this_cpu()->id, what,
 		     f->vector, f->error);
 	show_address("rip ", f->rip, 0);
-	if (!IS_ENABLED(CONFIG_DUMPS))
-		end();
-	printk_error("  rax %016lx rbx %016lx rcx %016lx rdx %016lx", f->rax, f->rbx, f->rcx,
-		     f->rdx);
-	printk_error("  rsi %016lx rdi %016lx rbp %016lx rsp %016lx", f->rsi, f->rdi, f->rbp,
-		     f->rsp);
-	printk_error("  r8  %016lx r9  %016lx r10 %016lx r11 %016lx", f->r8, f->r9, f->r10, f->r11);
-	printk_error("  r12 %016lx r13 %016lx r14 %016lx r15 %016lx", f->r12, f->r13, f->r14,
-		     f->r15);
-	printk_error("  cs %04lx ss %04lx rflags %08lx cr0 %08lx cr2 %016lx cr3 %016lx cr4 %08lx",
-		     f->cs, f->ss, f->rflags, read_cr0(), read_cr2(), read_cr3(), read_cr4());
-	backtrace(f->rbp);
+	if (panic_dump_registers(f))
+		backtrace(f->rbp);
 	end();
 }

@@ -78,10 +78,7 @@ static unsigned messages(const struct pci_function *f)
  */
 static unsigned messages_with_vfs(const struct pci_function *f)
 {
-	u16 sriov = IS_ENABLED(CONFIG_SRIOV) ? pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV) : 0;
-	unsigned vfs = sriov ? pci_read(f->address, sriov + PCI_SRIOV_VFS, 4) >> 16 : 0;
-
-	return MIN(messages(f) * (1 + vfs), ENTRIES_MAX);
+	return MIN(messages(f) * (1 + pci_vfs_at_most(f)), ENTRIES_MAX);
 }
 
 /* Who sends what by which unit, and how many entries that wants. False: `why`. */

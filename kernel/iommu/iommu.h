@@ -110,11 +110,19 @@ int dmar_unit_of(const struct dmar_info *d, const struct pci_function *f);
 /* dmar_scope.c: the same for the I/O APIC of this ID, and the requester ID of its interrupts. */
 int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source);
 
+#if IS_ENABLED(CONFIG_AMD_VI)
 /*
  * ivrs_units.c: what an IVRS, of which iv has been read, says: its units as DRHDs, its memory
- * blocks as RMRRs. NULL, or why not. Only in images with AMD_VI.
+ * blocks as RMRRs. NULL, or why not.
  */
 const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_info *out);
+#else
+/* It has not been asked. */
+static inline const char *ivrs_units(const struct ivrs_info *, const u8 *, struct dmar_info *)
+{
+	return "";
+}
+#endif
 
 /* iommu_find.c: the DMAR, or an IVRS as one. NULL: there is neither that is used. */
 const struct dmar_info *iommu_find_table(void);

@@ -54,7 +54,7 @@ void host_platform(struct host_platform *out)
 	*out = (struct host_platform){
 		.srat = acpi.srat,
 		.slit = acpi.slit,
-		.ecam = IS_ENABLED(CONFIG_PCI) && pci_has_ecam(),
+		.ecam = pci_has_ecam(),
 	};
 	static_assert(sizeof(out->iommu_left) == IOMMU_LEFT_TEXT, "as iommu_released() writes it");
 	out->iommu_stuck = !iommu_released(out->iommu_left);

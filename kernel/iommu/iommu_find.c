@@ -9,16 +9,14 @@ extern const struct iommu_ops *const __start_iommu_backends[], *const __stop_iom
 const struct dmar_info *iommu_find_table(void)
 {
 	static struct dmar_info ivrs;
-	const char *why = NULL;
+	const char *why;
 
 	if (acpi.dmar || !acpi.ivrs)
 		return acpi.dmar;
-	if (IS_ENABLED(CONFIG_AMD_VI))
-		why = ivrs_units(acpi.ivrs, (const u8 *)acpi_table("IVRS", 0), &ivrs);
-	if (IS_ENABLED(CONFIG_AMD_VI) && !why)
+	why = ivrs_units(acpi.ivrs, (const u8 *)acpi_table("IVRS", 0), &ivrs);
+	if (!why)
 		return &ivrs;
-	printk("iommu: AMD-Vi is not used%s%s: DMA is not contained", why ? ": IVRS: " : "",
-	       why ? why : "");
+	printk("iommu: AMD-Vi is not used%s%s: DMA is not contained", *why ? ": IVRS: " : "", why);
 	return NULL;
 }
 

@@ -70,7 +70,7 @@ static bool move(void)
 void modules_init(const struct bootinfo *bi)
 {
 	count = bi->nr_modules;
-	room = IS_ENABLED(CONFIG_BOOT_LOG) ? bootinfo_module_room(bi) : 0;
+	room = bootinfo_module_room(bi);
 	for (unsigned i = 0; i < count; i++) {
 		const struct boot_module *b = &bi->module[i];
 

@@ -16,6 +16,7 @@
 #include "kernel/memory/extent.h"
 #include "kernel/memory/lost.h"
 #include "kernel/memory/numa.h"
+#include "kernel/memory/zeros.h"
 
 /* Small, as each NUMA node has one at least, and fits into what is no 2 MiB page for guests. */
 #define CHUNK_SIZE KIB(512)
@@ -38,9 +39,8 @@ struct chunk {
 };
 static_assert(sizeof(struct chunk) <= PAGE_SIZE, "chunk header");
 
-static struct spinlock pmem_lock; /* guards everything below */
-/* zeros: pieces of it that hold nothing else; not all need stand here */
-static struct extent_list free_list, zeros;
+static struct spinlock pmem_lock; /* guards everything below, and zeros.c */
+static struct extent_list free_list;
 static struct extent kept;       /* nobody's; not guarded */
 static bool took_zeros;          /* take()'s last */
 static struct chunk *chunks;
@@ -172,18 +172,6 @@ static void mark(struct chunk *c, unsigned first, unsigned count, bool used)
 	c->used += used ? count : -count;
 }
 
-/* What is taken out is zero no longer. True: all of it was. */
-static bool forget_zeros(u64 start, u64 end)
-{
-	bool all = false;
-
-	for (unsigned i = 0; i < zeros.count; i++)
-		all = all || (zeros.range[i].start <= start && end <= zeros.range[i].end);
-	if (extent_remove(&zeros, start, end))
-		zeros.count = 0;
-	return all;
-}
-
 /* Out of the free list, but for pages that the machine has lost meanwhile. */
 static int take(const struct extent_constraint *c, u64 *start, unsigned *node)
 {
@@ -195,8 +183,7 @@ static int take(const struct extent_constraint *c, u64 *start, unsigned *node)
 		lost = host_memory_lost_in(lost + PAGE_SIZE, ~0ull);
 	}
 	err = extent_take(&free_list, c, start, node);
-	took_zeros =
-		IS_ENABLED(CONFIG_PARALLEL_ZERO) && !err && forget_zeros(*start, *start + c->size);
+	took_zeros = !err && zeros_forget(*start, *start + c->size);
 	return err;
 }
 
@@ -365,8 +352,7 @@ void host_extent_free(const struct host_extent *e)
 
 	spin_lock(&pmem_lock);
 	err = extent_put(&free_list, e->base.v, e->size, (unsigned)e->node);
-	if (IS_ENABLED(CONFIG_PARALLEL_ZERO) && e->zero)
-		extent_add(&zeros, e->base.v, e->base.v + e->size, (unsigned)e->node);
+	zeros_add(e);
 	spin_unlock(&pmem_lock);
 	if (err)
 		upcall_panic("memory: extent %#lx, %#lx bytes, is free twice", e->base.v, e->size);

@@ -124,10 +124,8 @@ static bool probe(struct pci_address a, bool *multi)
 	f->extended = bus_window(a.segment, a.bus) && pci_find_cap(f, PCI_CAP_EXP) &&
 		      pci_read(a, PCI_STANDARD_END, 4) != CONFIG_NONE;
 	describe(f);
-	if (IS_ENABLED(CONFIG_PCI_INFO)) {
-		reader = pci_reader(f);
-		pciinfo_bars(&reader, write_for_sizes, f->header_type, f->id.class_code, f->bar);
-	}
+	reader = pci_reader(f);
+	pciinfo_bars(&reader, write_for_sizes, f->header_type, f->id.class_code, f->bar);
 	pci_keep_quiet(f);
 	return true;
 }
@@ -244,47 +242,18 @@ const struct pci_function *pci_get(unsigned i)
 	return i < pci_nr_functions ? &pci_functions[i] : NULL;
 }
 
-static void add_place(unsigned i, struct pci_info *out)
-{
-	struct host_intx line;
-	int node = pci_node(pci_get(i));
-
-	out->has_node = node >= 0;
-	out->node = out->has_node ? (unsigned)node : 0;
-	out->has_line = !host_intx_route(i, &line);
-	out->line = out->has_line ? line.gsi : 0;
-}
-
-bool host_pci_info(unsigned i, struct pci_info *out)
-{
-	const struct pci_function *f = pci_get(i);
-	struct pcicap_reader reader;
-
-	if (!IS_ENABLED(CONFIG_PCI_INFO) || !f)
-		return false;
-	reader = pci_reader(f);
-	*out = (struct pci_info){
-		.address = f->address,
-		.id = f->id,
-		.group = pci_group(f),
-		.header_type = f->header_type,
-		.secondary_bus = f->secondary_bus,
-		.subordinate_bus = f->subordinate_bus,
-		.bus_reset = pci_own_port(f),
-	};
-	add_place(i, out);
-	pci_bars(f, out->bar);
-	pciinfo_read(&reader, out);
-	pci_correct_resets(out);
-	if (!out->problem && f->restless)
-		out->problem =
-			"it did not stop at boot, and writes to memory perhaps: the log has a line of it";
-	if (!out->problem)
-		out->problem = pci_misplaced(f);
-	return true;
-}
-
 bool pci_has_ecam(void)
 {
 	return bus_window(pci_functions[0].address.segment, pci_functions[0].address.bus);
+}
+
+bool pci_reset_machine(const struct acpi_gas *gas, u8 value)
+{
+	struct pci_address a = { 0, 0,
+				 PCI_DEVFN(gas->address >> 32 & 0x1f, gas->address >> 16 & 7) };
+
+	if (!gas->address || gas->space_id != ACPI_SPACE_PCI_CONFIG)
+		return false;
+	pci_write(a, (u16)gas->address, 1, value);
+	return true;
 }

@@ -106,8 +106,26 @@ static inline const struct pci_function *pci_physical(const struct pci_function 
 }
 #endif
 
+#if IS_ENABLED(CONFIG_PCI)
 /* Does an ECAM of the MCFG reach the first function, and with it segment 0? */
 bool pci_has_ecam(void);
+
+/*
+ * The register by which the machine restarts, where that lies in configuration space of bus 0 (ACPI
+ * 4.8.3.6, table 5.1): is written. False: it lies elsewhere.
+ */
+bool pci_reset_machine(const struct acpi_gas *gas, u8 value);
+#else
+static inline bool pci_has_ecam(void)
+{
+	return false;
+}
+
+static inline bool pci_reset_machine(const struct acpi_gas *, u8)
+{
+	return false;
+}
+#endif
 
 /*
  * Aligned accesses of 1, 2 or 4 bytes; what is out of reach reads as all ones, writes to it are

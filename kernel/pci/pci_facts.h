@@ -63,7 +63,15 @@ u64 pci_facts_hash(const struct aml_tables *t);
 bool pci_facts_parse(const char *text, size_t size, u64 hash, struct pci_facts *out,
 		     struct pci_facts_error *err);
 
+#if IS_ENABLED(CONFIG_PCI_FACTS)
 /* The first fact of that, or NULL. */
 const struct pci_fact *pci_facts_find(const struct pci_facts *facts, const struct pci_fact_key *of);
+#else
+static inline const struct pci_fact *pci_facts_find(const struct pci_facts *,
+						    const struct pci_fact_key *)
+{
+	return NULL;
+}
+#endif
 
 #endif

@@ -127,6 +127,21 @@ u32 pci_vf_read(unsigned index, u16 offset, unsigned size, u32 value);
 struct sriov;
 const char *pci_vf_place(const struct pci_function *pf, struct sriov *s, unsigned count);
 
+#if IS_ENABLED(CONFIG_SRIOV)
+/* How many VFs it could have. */
+static inline unsigned pci_vfs_at_most(const struct pci_function *f)
+{
+	u16 sriov = pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV);
+
+	return sriov ? pci_read(f->address, sriov + PCI_SRIOV_VFS, 4) >> 16 : 0;
+}
+#else
+static inline unsigned pci_vfs_at_most(const struct pci_function *)
+{
+	return 0;
+}
+#endif
+
 /* The same in all images. */
 static inline u32 pci_seen(unsigned index, u16 offset, unsigned size, u32 value)
 {

@@ -10,6 +10,7 @@
 #include <margay/pci.h>
 #include "kernel/pci/pci_cap.h"
 
+#if IS_ENABLED(CONFIG_PCI_INFO)
 /*
  * Reads the BARs of a function with this header type and class, and asks for
  * their sizes, for which it decodes no address for a moment: nobody may use it.
@@ -19,6 +20,13 @@
 void pciinfo_bars(const struct pcicap_reader *reader,
 		  void (*write)(void *ctx, u16 offset, u32 value), u8 header_type, u32 class_code,
 		  struct pci_bar bar[PCI_BARS]);
+#else
+/* Nobody asks for them. */
+static inline void pciinfo_bars(const struct pcicap_reader *, void (*)(void *, u16, u32), u8, u32,
+				struct pci_bar[PCI_BARS])
+{
+}
+#endif
 
 /*
  * One BAR, whose register is at `at`, the last of its header or not; without write() not its size.

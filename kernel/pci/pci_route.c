@@ -123,7 +123,7 @@ static const struct pci_fact *fact_of(const struct aml_pci_root *root,
 	struct pci_fact_key of = { root->segment, root->bus, PCI_FACT_ROUTE, .device = device,
 				   .pin = pin };
 
-	if (!IS_ENABLED(CONFIG_PCI_FACTS) || !facts || count - from > PCI_FACTS_DEPTH)
+	if (!facts || count - from > PCI_FACTS_DEPTH)
 		return NULL;
 	for (unsigned i = count; i > from; i--)
 		of.path[of.depth++] = bridge[i - 1]->address.devfn;

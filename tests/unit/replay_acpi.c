@@ -15,3 +15,4 @@ void paging_map_ro(u64, u64 size)
 #define phys_to_virt(pa) replay_memory(pa, mapped)
 
 #include "kernel/acpi/acpi.c"
+#include "kernel/acpi/acpi_noted.c"

@@ -101,3 +101,4 @@ const struct host_module *host_module(unsigned)
 
 #include "kernel/pci/pci_port.c"
 #include "kernel/pci/pci_core.c"
+#include "kernel/pci/pci_describe.c"

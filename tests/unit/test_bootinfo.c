@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c */
+/* UNIT: kernel/boot/bootinfo.c kernel/boot/bootinfo_room.c kernel/boot/bootinfo_screen.c */
 /*
  * Multiboot2 information: hand-built structures after the specification's section 3.6, and broken
  * ones.

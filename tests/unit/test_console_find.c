@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/console/console_find.c */
+/* UNIT: kernel/console/console_find.c kernel/console/console_tables.c */
 /*
  * Which port is the console: the operator's word, else SPCR, else the DSDT, else COM1; and what is
  * learned of its interrupt.

@@ -31,6 +31,7 @@ static void fake_cpuid(u32 leaf, u32, struct cpuid_regs *r)
 
 #define cpuid fake_cpuid
 #include "arch/x86_64/cpu/errata.c"
+#include "arch/x86_64/cpu/errata_deadline.c"
 
 struct cpu_features cpu_features;
 

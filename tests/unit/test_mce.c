@@ -178,6 +178,11 @@ enum mce_verdict ghes_judge(u64 *page)
 
 static unsigned begun;
 
+/* Lines of the boot. */
+void corrected_tell(void) { }
+
+void printk(const char *, ...) { }
+
 void corrected_begin(void)
 {
 	begun++;

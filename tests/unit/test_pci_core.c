@@ -224,6 +224,7 @@ const char *pci_misplaced(const struct pci_function *)
 
 #include "kernel/pci/pci_port.c"
 #include "kernel/pci/pci_core.c"
+#include "kernel/pci/pci_describe.c"
 
 static void add(u64 base, u16 segment, u8 first, u8 last)
 {

@@ -30,6 +30,7 @@ u64 virt_to_phys(const void *va)
 }
 
 #include "kernel/memory/pmem.c"
+#include "kernel/memory/zeros.c"
 
 unsigned numa_node_count(void)
 {

@@ -21,7 +21,21 @@ const char *load_hint(const void *data, u64 size);
  */
 int load_check(const struct vm_config *c, const struct vm_config_name *name, const void *data,
 	       u64 size, bool *is_linux, struct config_error *err);
+
+/*
+ * no_module.c: there is none of that name. -EINVAL; who has made a medium with it will not look for
+ * what the boot loader had no room for.
+ */
+int load_no_module(const struct vm_config *c, const struct vm_config_name *name,
+		   struct config_error *err);
 #else
+static inline int load_no_module(const struct vm_config *c, const struct vm_config_name *name,
+				 struct config_error *err)
+{
+	return vm_config_error(err, c->file, name->line, VM_CONFIG_NO_MODULE, name->key,
+			       name->name);
+}
+
 /* The loaders say it themselves then: load_tell(). */
 static inline int load_check(const struct vm_config *, const struct vm_config_name *, const void *,
 			     u64, bool *, struct config_error *)

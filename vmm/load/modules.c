@@ -20,18 +20,6 @@ const struct host_module *vm_find_module(const char *name)
 	return NULL;
 }
 
-/* Who has made a medium with the module will not look for what the boot loader had no room for. */
-static int no_module(const struct vm_config *c, const struct vm_config_name *name,
-		     struct config_error *e)
-{
-	if (!IS_ENABLED(CONFIG_BOOT_LOG))
-		return vm_config_error(e, c->file, name->line, VM_CONFIG_NO_MODULE, name->key,
-				       name->name);
-	return vm_config_error(e, c->file, name->line,
-			       VM_CONFIG_NO_MODULE "; it had room for one of %lu MiB", name->key,
-			       name->name, host_module_room() >> 20);
-}
-
 static int modules_vm_create(struct vm *vm)
 {
 	const struct vm_config *c = vm->config;
@@ -44,7 +32,7 @@ static int modules_vm_create(struct vm *vm)
 		const struct host_module *m = vm_find_module(name.name);
 
 		if (!m)
-			err = no_module(c, &name, &e);
+			err = load_no_module(c, &name, &e);
 		else
 			err = load_check(c, &name, m->data, m->size, &is_linux, &e);
 	}

@@ -52,9 +52,7 @@ enum apic_reg {
 u32 apic_thermal;
 static bool all_x2apic;
 /* Of the calling CPU. */
-#define in_x2apic \
-	(all_x2apic || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && apic_mixed && \
-			rdmsr(MSR_APIC_BASE) & APIC_BASE_EXTD))
+#define in_x2apic (all_x2apic || (apic_mixed && rdmsr(MSR_APIC_BASE) & APIC_BASE_EXTD))
 static volatile u8 *page; /* xAPIC registers */
 static bool use_deadline;
 u64 apic_tsc_khz;

@@ -48,8 +48,12 @@ void apic_send(u32 dest, u32 command);
 void apic_give(u32 lint[2]);
 /* Rate of the TSC, from apic_timer_init() on. */
 extern u64 apic_tsc_khz;
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 /* Some CPU is in x2APIC mode though apic_init() did not choose it. */
 extern bool apic_mixed;
+#else
+#define apic_mixed false
+#endif
 
 /*
  * False for an APIC ID that physical destinations cannot name in the current mode (SDM vol. 3,

@@ -11,18 +11,24 @@
 
 #include <margay/x86.h>
 
+#if IS_ENABLED(CONFIG_MITIGATIONS)
 /*
- * On the boot CPU, after features_init(): takes from cpu_features what does not work with the
- * microcode that it has now, and says so; nothing in images without MITIGATIONS. The others are
- * taken to have the same; kernel/cpu/microcode.c tells where they have not.
+ * errata_deadline.c. On the boot CPU, after features_init(): takes from cpu_features what does not
+ * work with the microcode that it has now, and says so. The others are taken to have the same;
+ * kernel/cpu/microcode.c tells where they have not.
  */
 void errata_init(void);
 
+/* The same file's: takes out of a leaf what does not work, so that no guest hears of it. */
+void errata_mask_cpuid(u32 leaf, struct cpuid_regs *r);
+#else
+static inline void errata_init(void) { }
+
+static inline void errata_mask_cpuid(u32, struct cpuid_regs *) { }
+#endif
+
 /* Sets the calling CPU up, whatever mitigate= says. After features_init(). Says nothing. */
 void errata_init_cpu(void);
-
-/* Takes out of a leaf what does not work, so that no guest hears of it. */
-void errata_mask_cpuid(u32 leaf, struct cpuid_regs *r);
 
 /*
  * Whether an elided lock in one place of physical memory, ERRATUM_HLE_START up to ERRATUM_HLE_END,
