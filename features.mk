@@ -60,7 +60,7 @@ files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
 	kernel/work/alarm_input.c kernel/time/alarm.c \
 	kernel/work/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/cpu/x2apic.c vmm/node/direct.c \
-	vmm/exit/direct_messages.c vmm/config/config_direct.c vmm/load/kernel_facts.c vmm/dev/apic/lapic_direct.c
+	vmm/exit/direct_messages.c vmm/exit/tsc_adjust.c vmm/config/config_direct.c vmm/load/kernel_facts.c vmm/dev/apic/lapic_direct.c
 files-VM_CST          := kernel/acpi/aml_cst.c kernel/work/cstates.c vmm/acpi/acpi_cst.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c \
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
@@ -77,7 +77,7 @@ files-COMMANDER       := vmm/commander/% vmm/node/outcome.c vmm/vm/device_counts
 	kernel/memory/modules_late.c kernel/console/log_copy.c
 files-VIRTIO_NET      := vmm/dev/virtio/virtio_net% vmm/dev/virtio/net_% vmm/config/config_net.c
 files-VM_PVCLOCK      := vmm/dev/cpu/poll_control.c vmm/dev/cpu/pvclock.c vmm/dev/cpu/pvclock_scale.c
-files-VM_TSC_ONLY     := vmm/dev/apic/without_kvm.c
+files-VM_TSC_ONLY     := vmm/dev/apic/without_kvm.c vmm/slots/start_anew.c
 files-VM_DEBUG_EXIT   := vmm/dev/board/debug_exit.c vmm/dev/board/debug_window.c
 files-VM_POWER_BUTTON := vmm/acpi/acpi_button.c vmm/dev/board/power_button.c vmm/dev/board/wake_pin.c
 files-VM_RTC          := vmm/dev/board/rtc.c
@@ -95,7 +95,7 @@ files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_correcte
 files-HEST            := kernel/acpi/hest.c kernel/errors/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/errors/mce.c kernel/memory/lost.c kernel/work/nmi_platform.c \
 	vmm/memory/lost_memory.c
-files-DUMPS           := kernel/errors/panic_dump.c vmm/report/inspect.c vmm/vmx/dump.c vmm/svm/dump.c
+files-DUMPS           := kernel/errors/panic_dump.c vmm/report/inspect.c vmm/exit/exit_dump.c vmm/vmx/dump.c vmm/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c
 files-VM_PAUSE        := vmm/node/pause.c
 files-GDB             := vmm/vm/debugger.c vmm/gdb/% kernel/console/gdb_port.c kernel/boot/cmdline_gdb.c

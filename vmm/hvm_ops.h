@@ -88,6 +88,19 @@ struct vmexit {
 	};
 };
 
+#if IS_ENABLED(CONFIG_LEAN_EXITS)
+/* Has the backend dealt with it by itself? */
+static inline bool vmexit_is_done(const struct vmexit *exit)
+{
+	return exit->reason == VMEXIT_DONE;
+}
+#else
+static inline bool vmexit_is_done(const struct vmexit *)
+{
+	return false;
+}
+#endif
+
 enum hvm_event_type { HVM_EVENT_NONE, HVM_EVENT_INTR, HVM_EVENT_NMI, HVM_EVENT_EXCEPTION };
 
 /*

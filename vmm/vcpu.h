@@ -148,6 +148,20 @@ static inline bool vcpu_is_cleaned(const struct vcpu *vcpu)
 	return IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->mitigations & MIT_SWITCH;
 }
 
+#if IS_ENABLED(CONFIG_MITIGATIONS)
+/*
+ * vcpu_mitigations.c. IA32_SPEC_CTRL before the first entry: it is root mode's where exits and
+ * entries switch it, or VMRUN does and it keeps its bits on in the guest, too. Else it is the
+ * guest's from then on.
+ */
+u32 vcpu_first_spec_ctrl(const struct vcpu *vcpu);
+#else
+static inline u32 vcpu_first_spec_ctrl(const struct vcpu *)
+{
+	return 0;
+}
+#endif
+
 /* Has the debugger its debug registers? Does it step it? */
 #define vcpu_is_debugged(vcpu) (IS_ENABLED(CONFIG_GDB) && (vcpu)->debug.own)
 #define vcpu_is_stepped(vcpu) (IS_ENABLED(CONFIG_GDB) && (vcpu)->debug.step != STEP_NONE)
@@ -183,6 +197,20 @@ static inline void vcpu_calls(struct vcpu *vcpu, bool may)
  * CPU.
  */
 void vcpu_serve_call(struct vcpu *vcpu);
+
+#if IS_ENABLED(CONFIG_VCPU_CALLS)
+/* Is there something of that? */
+static inline bool vcpu_is_called(const struct vcpu *vcpu)
+{
+	return __atomic_load_n(&vcpu->call, __ATOMIC_ACQUIRE) ||
+	       (debugger_on() && __atomic_load_n(&vcpu->debug.wanted, __ATOMIC_ACQUIRE));
+}
+#else
+static inline bool vcpu_is_called(const struct vcpu *)
+{
+	return false;
+}
+#endif
 
 /*
  * The vCPU's loop looks only when told to at what may keep it from the guest: its own state, its
@@ -226,8 +254,18 @@ static inline void vcpu_note_in_guest(struct vcpu *vcpu, bool in_guest)
 		__atomic_store_n(&vcpu->in_guest, in_guest, __ATOMIC_RELAXED);
 }
 
+#if IS_ENABLED(CONFIG_MACHINE_CHECKS)
 /* Of struct host_work: by vcpu->in_guest and lost_used. */
 bool vcpu_core_is_vms(struct host_work *work);
+/* Of its fault(): is that memory that the machine has lost? It is dealt with then. */
+bool vcpu_fault_is_lost(struct vcpu *vcpu, enum host_fault why, u64 lost);
+#else
+#define vcpu_core_is_vms NULL
+static inline bool vcpu_fault_is_lost(struct vcpu *, enum host_fault, u64)
+{
+	return false;
+}
+#endif
 /* Is this the first time that the guest is told of that page? */
 bool vm_tells_lost(struct vm *vm, u64 page);
 /* The guest has used memory that is lost: it is told, or ends. page: as above. On its CPU. */

@@ -140,22 +140,54 @@ int vm_start(struct vm *vm);
 void vm_keep_extents(const struct host_extent *e, unsigned count);
 void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others);
 
-/* ---- lost_cpus.c, in images with LOST_CPUS: CPUs that do not answer a kick ----- */
-
-/* How long any exit may take: a CPU that has not answered by then never will. */
+/* How long any exit may take: a CPU that has not answered by then never will (lost_cpus.h). */
 #define VM_ANSWER_SECONDS (IS_ENABLED(CONFIG_DEBUG_FAULT) ? 2u : 20u)
 
-/*
- * The last that a vCPU does of its VM, on its CPU: the first one waits for the others, and gives up
- * those who do not come.
- */
-void vcpu_leave(struct vcpu *vcpu);
 /* Have vCPUs of it been given up? */
 #define vm_is_abandoned(vm) (IS_ENABLED(CONFIG_LOST_CPUS) && (vm)->abandoned)
 /* Does it own the local APICs of its CPUs, by x2APIC mode? */
 #define vm_direct(vm) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (vm)->direct)
 /* And is it shown MONITOR and MWAIT, which are no exit then? */
 #define vm_mwait(vm) (vm_direct(vm) && (vm)->mwait)
+
+#if IS_ENABLED(CONFIG_VM_SHARING)
+/* Does none of its vCPUs enter the guest before all have begun? One's CPU may be another VM's. */
+static inline bool vm_begins_together(const struct vm *)
+{
+	return true;
+}
+#else
+static inline bool vm_begins_together(const struct vm *vm)
+{
+	return vm_direct(vm);
+}
+#endif
+
+#if IS_ENABLED(CONFIG_MONITOR_CONSOLE)
+/* Has the operator ended it? */
+static inline bool vm_is_stopped(const struct vm *vm)
+{
+	return vm->end == VM_END_STOPPED;
+}
+#else
+static inline bool vm_is_stopped(const struct vm *)
+{
+	return false;
+}
+#endif
+
+#if IS_ENABLED(CONFIG_VM_POWER_BUTTON)
+/* Has its power button been pressed? */
+static inline bool vm_is_asked(const struct vm *vm)
+{
+	return __atomic_load_n(&vm->asked, __ATOMIC_ACQUIRE);
+}
+#else
+static inline bool vm_is_asked(const struct vm *)
+{
+	return false;
+}
+#endif
 
 /*
  * Might its guest send interrupts to any CPU though it has ended? Then its CPUs stay as they are:

@@ -25,8 +25,17 @@ struct host_rdt_wish {
  * Sets that part aside in all caches of these CPUs, for `owner`. False, and why in *text,
  * HOST_RDT_TEXT bytes: the CPUs cannot, or others have it. Nothing is done to CPUs yet. Any CPU.
  */
+#if IS_ENABLED(CONFIG_VM_RDT)
 bool host_rdt_take(const void *owner, const struct host_rdt_wish *wish, const u16 *cpu,
 		   unsigned nr_cpus, char *text);
+#else
+/* No VM file wishes any. */
+static inline bool host_rdt_take(const void *, const struct host_rdt_wish *, const u16 *, unsigned,
+				 char *)
+{
+	return true;
+}
+#endif
 
 /*
  * The calling CPU, one of these, works for the owner from now on; until host_rdt_leave(), once

@@ -13,6 +13,8 @@
 #include <margay/string.h>
 
 #include "vmm/exit/msr.c"
+#include "vmm/exit/tsc_adjust.c"
+#include "vmm/exit/vcpu_mitigations.c"
 
 static unsigned opened, barriers;
 static bool shows;

@@ -16,6 +16,7 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/node/monitor.c"
+#include "vmm/slots/start_anew.c"
 #include "vmm/slots/running.c"
 #include "vmm/vm/service.h"
 

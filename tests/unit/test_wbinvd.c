@@ -13,6 +13,7 @@
 #include "tests/unit/fake_stage.h"
 #include "vmm/exit/bus_lock.c"
 #include "vmm/exit/exit.c"
+#include "vmm/exit/exit_dump.c"
 
 static struct vm vm;
 static struct vcpu vcpu = { .vm = &vm };

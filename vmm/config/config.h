@@ -237,6 +237,35 @@ struct vm_config {
 /* Do its clocks stand still while it is paused? */
 #define vm_config_freezes(c) (IS_ENABLED(CONFIG_VM_PAUSE) && (c)->clock == VM_CLOCK_FREEZE)
 
+/* Are its CPUs given, one for each vCPU? */
+#define vm_config_pinned(c) (IS_ENABLED(CONFIG_VM_SHARING) && (c)->pinned)
+
+/* Is its guest told of a machine check in place of what else follows? */
+#define vm_config_injects(c) (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && (c)->on_mce == ON_MCE_INJECT)
+
+#if IS_ENABLED(CONFIG_COMMANDER)
+/* Is it made by the VM that commands, and which CPUs does that let it have? */
+static inline bool vm_config_is_created(const struct vm_config *c)
+{
+	return c->created;
+}
+
+static inline bool vm_config_may_have(const struct vm_config *c, unsigned cpu)
+{
+	return !c->let_cpus || c->let_cpus[cpu / 8] & BIT(cpu % 8);
+}
+#else
+static inline bool vm_config_is_created(const struct vm_config *)
+{
+	return false;
+}
+
+static inline bool vm_config_may_have(const struct vm_config *, unsigned)
+{
+	return true;
+}
+#endif
+
 /* Has its guest no clock but its TSC? */
 #define vm_config_tsc_only(c) (IS_ENABLED(CONFIG_VM_TSC_ONLY) && (c)->no_pvclock)
 

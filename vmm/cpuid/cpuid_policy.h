@@ -125,6 +125,19 @@ static inline const struct cpuid_regs *cpuid_policy_plain(const struct cpuid_tab
 	return i != CPUID_NONE && t->entry[i].plain ? &t->entry[i].regs : NULL;
 }
 
+#if IS_ENABLED(CONFIG_VM_COUNTERS)
+/* Does it show performance counters? */
+static inline bool cpuid_has_counters(const struct cpuid_table *t)
+{
+	return cpuid_policy_plain(t, 0xa);
+}
+#else
+static inline bool cpuid_has_counters(const struct cpuid_table *)
+{
+	return false;
+}
+#endif
+
 /* Does a leaf follow the vCPU's state? (For cpuid_policy_build().) */
 bool cpuid_leaf_dynamic(u32 leaf);
 

@@ -118,6 +118,12 @@ int emulate_exchange(struct vcpu *vcpu, const struct insn *insn);
 int emulate_vector(struct vcpu *vcpu, const struct insn *insn);
 /* port: of INS and OUTS. */
 int emulate_string(struct vcpu *vcpu, const struct insn *insn, u16 port);
+
+/* Is it one of these that accesses memory? */
+static inline bool emulate_is_string(const struct insn *insn)
+{
+	return insn->op == INSN_MOVS || insn->op == INSN_STOS || insn->op == INSN_LODS;
+}
 #else
 static inline int emulate_arithmetic(struct vcpu *, const struct insn *)
 {
@@ -137,6 +143,11 @@ static inline int emulate_vector(struct vcpu *, const struct insn *)
 static inline int emulate_string(struct vcpu *, const struct insn *, u16)
 {
 	return -EINVAL;
+}
+
+static inline bool emulate_is_string(const struct insn *)
+{
+	return false;
 }
 #endif
 

@@ -64,8 +64,7 @@ static int carry_out(struct vcpu *vcpu, const struct insn *insn, const struct vm
 {
 	int err;
 
-	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) &&
-	    (insn->op == INSN_MOVS || insn->op == INSN_STOS || insn->op == INSN_LODS))
+	if (emulate_is_string(insn))
 		return emulate_string(vcpu, insn, 0);
 	if (!insn->mem)
 		return -EINVAL;

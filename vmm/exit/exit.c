@@ -8,8 +8,7 @@
 #include "vmm/vm.h"
 #include "vmm/vm/debugger.h"
 
-/* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
-static void exit_nothing(struct vcpu *, const struct vmexit *) { }
+void exit_nothing(struct vcpu *, const struct vmexit *) { }
 
 static void exit_extint(struct vcpu *, const struct vmexit *)
 {
@@ -83,7 +82,7 @@ static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
 	 * Memory is coherent but for a device whose DMA may not be. Until it may the guest stays on
 	 * the instruction.
 	 */
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vcpu->vm->pci && vcpu->vm->pci->nr_functions) {
+	if (vm_pci_has_functions(vcpu->vm->pci)) {
 		if (!exit_may_disturb(vcpu))
 			return;
 		host_wbinvd();
@@ -117,27 +116,12 @@ static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *)
 	vcpu_die(vcpu, VM_END_TRIPLE_FAULT);
 }
 
-static void dump(struct vcpu *vcpu)
-{
-	static const char *const name[] = { "ES", "CS", "SS", "DS", "FS", "GS", "LDTR", "TR" };
-
-	hvm->dump(vcpu);
-	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
-		struct segment s;
-
-		hvm->get_segment(vcpu, seg, &s);
-		vm_tell(vcpu->vm, "%-4s %04x base %#lx limit %#x attributes %#x", name[seg],
-			s.selector, s.base, s.limit, s.attr);
-	}
-}
-
 static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	vm_tell(vcpu->vm, "vcpu%u: %s, %s code %#lx, RIP %#lx", vcpu->id,
 		exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name,
 		exit->raw, vcpu->regs.rip);
-	if (IS_ENABLED(CONFIG_DUMPS))
-		dump(vcpu);
+	exit_dump(vcpu);
 	vcpu_die(vcpu, VM_END_CRASH);
 }
 
@@ -171,9 +155,9 @@ const vmexit_handler vmexit_handlers[VMEXIT_REASONS] = {
 	[VMEXIT_TASK_SWITCH] = exit_task_switch,
 	[VMEXIT_TRIPLE_FAULT] = exit_triple_fault,
 	[VMEXIT_DR] = exit_dr,
-	[VMEXIT_INIT] = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? exit_init : exit_nothing,
+	[VMEXIT_INIT] = exit_init,
 	[VMEXIT_ENTRY_FAILED] = exit_fatal,
 	[VMEXIT_UNKNOWN] = exit_fatal,
-	[VMEXIT_BUS_LOCK] = IS_ENABLED(CONFIG_MITIGATIONS) ? exit_bus_lock : exit_nothing,
+	[VMEXIT_BUS_LOCK] = exit_bus_lock,
 	[VMEXIT_KICKED] = exit_extint, /* as an NMI */
 };

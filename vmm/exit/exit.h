@@ -25,8 +25,25 @@ static inline void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
  */
 bool exit_may_disturb(struct vcpu *vcpu);
 
-/* A lock of the bus, in images with MITIGATIONS (vmm/exit/bus_lock.c). */
+/*
+ * Physical interrupts, NMIs and windows, and what no guest of this image can cause: the entry path
+ * does what is to be done.
+ */
+void exit_nothing(struct vcpu *vcpu, const struct vmexit *exit);
+
+#if IS_ENABLED(CONFIG_MITIGATIONS)
+/* A lock of the bus (vmm/exit/bus_lock.c). */
 void exit_bus_lock(struct vcpu *vcpu, const struct vmexit *exit);
+#else
+#define exit_bus_lock exit_nothing
+#endif
+
+#if IS_ENABLED(CONFIG_DUMPS)
+/* vmm/exit/exit_dump.c */
+void exit_dump(struct vcpu *vcpu);
+#else
+static inline void exit_dump(struct vcpu *) { }
+#endif
 
 /* CPUID and XSETBV (vmm/exit/cpuid.c). */
 void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit);
@@ -41,8 +58,16 @@ void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit);
  */
 void msr_open_passthrough(struct vcpu *vcpu);
 
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 /* An INIT of the guest's own (vmm/exit/direct_messages.c). */
 void exit_init(struct vcpu *vcpu, const struct vmexit *exit);
+
+/* Lets the guest read IA32_TSC_ADJUST without exits, if it may (vmm/exit/tsc_adjust.c). */
+void vcpu_open_tsc_adjust(struct vcpu *vcpu);
+#else
+#define exit_init exit_nothing
+static inline void vcpu_open_tsc_adjust(struct vcpu *) { }
+#endif
 
 /* Control-register accesses (vmm/exit/cr.c). */
 void exit_cr(struct vcpu *vcpu, const struct vmexit *exit);

@@ -83,24 +83,10 @@ static int read_tsc_adjust(struct vcpu *vcpu, u32, u64 *value)
 	return 0;
 }
 
-/*
- * Linux reads it each second when it goes idle: without an exit while the guest's value is the
- * CPU's.
- */
-static void open_tsc_adjust(struct vcpu *vcpu)
-{
-	u64 host;
-
-	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
-		hvm->intercept_msr(vcpu, MSR_TSC_ADJUST,
-				   host_rdmsr(MSR_TSC_ADJUST, &host) || host != vcpu->tsc_adjust,
-				   true);
-}
-
 static int write_tsc_adjust(struct vcpu *vcpu, u32, u64 value)
 {
 	vcpu->tsc_adjust = value;
-	open_tsc_adjust(vcpu);
+	vcpu_open_tsc_adjust(vcpu);
 	return 0;
 }
 
@@ -184,7 +170,7 @@ static int write_xss(struct vcpu *vcpu, u32 msr, u64 value)
 static int read_misc_enable(struct vcpu *vcpu, u32, u64 *value)
 {
 	*value = BIT(0) | BIT(11) | BIT(12);
-	if (IS_ENABLED(CONFIG_VM_COUNTERS) && cpuid_policy_plain(&vm_parts(vcpu->vm)->cpuid, 0xa))
+	if (cpuid_has_counters(&vm_parts(vcpu->vm)->cpuid))
 		*value |= BIT(7);
 	if (vm_mwait(vcpu->vm))
 		*value |= BIT(18);
@@ -362,22 +348,11 @@ static const struct {
 	{ MSR_UMWAIT_CONTROL, 7, 0, ECX, BIT(5) }, /* WAITPKG */
 };
 
-/*
- * IA32_SPEC_CTRL is root mode's here where exits and entries switch it, or VMRUN does and it keeps
- * its bits on in the guest, too. Else it is the guest's from now on.
- */
-static u32 first_spec_ctrl(const struct vcpu *vcpu)
-{
-	struct host_mitigations m = host_mitigations(vcpu->cpu);
-
-	return vcpu->vm->config->trusted && m.flags & MIT_SPEC_CTRL ? 0 : m.spec_ctrl;
-}
-
 void msr_open_passthrough(struct vcpu *vcpu)
 {
-	u32 spec_ctrl = IS_ENABLED(CONFIG_MITIGATIONS) ? first_spec_ctrl(vcpu) : 0;
+	u32 spec_ctrl = vcpu_first_spec_ctrl(vcpu);
 
-	open_tsc_adjust(vcpu);
+	vcpu_open_tsc_adjust(vcpu);
 	for (unsigned i = 0; i < ARRAY_SIZE(always_open); i++)
 		hvm->intercept_msr(vcpu, always_open[i], false, false);
 	for (unsigned i = 0; i < ARRAY_SIZE(open_if_shown); i++) {

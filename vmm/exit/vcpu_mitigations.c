@@ -13,10 +13,17 @@ static void take_mitigations(struct vcpu *vcpu)
 	if (vm->config->trusted)
 		return;
 	/* Only who reaches device registers itself finds there what they left in the buffers. */
-	if (m.flags & MIT_VERW_DEVICES && vm->pci && vm->pci->nr_functions)
+	if (m.flags & MIT_VERW_DEVICES && vm_pci_has_functions(vm->pci))
 		m.flags |= MIT_VERW;
 	vcpu->mitigations = m.flags;
 	vcpu->spec_ctrl = m.spec_ctrl;
+}
+
+u32 vcpu_first_spec_ctrl(const struct vcpu *vcpu)
+{
+	struct host_mitigations m = host_mitigations(vcpu->cpu);
+
+	return vcpu->vm->config->trusted && m.flags & MIT_SPEC_CTRL ? 0 : m.spec_ctrl;
 }
 
 static const struct vcpu_stage mitigations_stage = { .at = VCPU_MITIGATIONS,

@@ -141,6 +141,18 @@ void vcpu_lost_memory(struct vcpu *vcpu, u64 page)
 	vm_end(vcpu->vm, VM_END_MACHINE_CHECK);
 }
 
+bool vcpu_fault_is_lost(struct vcpu *vcpu, enum host_fault why, u64 lost)
+{
+	if (why != HOST_MACHINE_CHECK)
+		return false;
+	__atomic_store_n(&vcpu->lost_used, host_tsc(), __ATOMIC_RELEASE);
+	/* It leaves the tables before the next entry. */
+	vcpu->lost_pages = true;
+	vcpu_look(vcpu);
+	vcpu_lost_memory(vcpu, lost);
+	return true;
+}
+
 void vcpu_lost_access(struct vcpu *vcpu, gpa_t addr)
 {
 	const struct gpa_region *r = gpa_map_find(&vm_parts(vcpu->vm)->map, addr.v);

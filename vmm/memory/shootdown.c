@@ -8,6 +8,7 @@
 #include <margay/errno.h>
 
 #include "vmm/hvm.h"
+#include "vmm/vm/lost_cpus.h"
 #include "vmm/vm_parts.h"
 
 void shootdown_join(struct vcpu *vcpu)
@@ -69,17 +70,11 @@ int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum me
 
 bool vcpu_may_answer(struct vcpu *vcpu, u64 since)
 {
-	if (IS_ENABLED(CONFIG_LOST_CPUS) &&
-	    __atomic_load_n(&vcpu->vm->end, __ATOMIC_ACQUIRE) != VM_RUNNING)
+	if (vm_is_left(vcpu->vm))
 		return false;
 	if (host_tsc() - since <= host_tsc_khz() * 1000 * VM_ANSWER_SECONDS)
 		return true;
-	if (!IS_ENABLED(CONFIG_LOST_CPUS))
-		host_panic("%s: vcpu%u on CPU %u did not answer a kick for %u s", vcpu->vm->name,
-			   vcpu->id, vcpu->cpu, VM_ANSWER_SECONDS);
-	vm_tell(vcpu->vm, "vcpu%u on CPU %u did not answer a kick for %u s", vcpu->id, vcpu->cpu,
-		VM_ANSWER_SECONDS);
-	vm_end(vcpu->vm, VM_END_CRASH);
+	vcpu_is_lost(vcpu);
 	return false;
 }
 

@@ -3,13 +3,12 @@
  * A VM that ends though one of its CPUs does not answer a kick: that CPU, and all that it may still
  * write to, stay out of use.
  */
+#include "vmm/vm/lost_cpus.h"
+
 #include "vmm/hvm.h"
-#include "vmm/monitor.h"
 #include "vmm/slots/node_events.h"
 #include "vmm/slots/slot.h"
 #include "vmm/stage.h"
-#include "vmm/vcpu.h"
-#include "vmm/vm.h"
 
 static void give_up(struct vcpu *vcpu)
 {

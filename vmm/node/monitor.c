@@ -56,16 +56,7 @@ static void read_config(const struct host_module *m)
 		host_no_memory(s->file);
 	} else if (vm_config_parse(s->file, m->data, m->size, s->config, &err, tell_error)) {
 		tell_error(err.text);
-		/*
-		 * Who waits for its end waits no more: monitor_check_together() needs its name once
-		 * again.
-		 */
-		if (IS_ENABLED(CONFIG_VM_SHARING)) {
-			s->state = OVER;
-		} else {
-			host_pages_free(s->config, SLOT_CONFIG_PAGES);
-			s->config = NULL;
-		}
+		slot_refuse(s);
 	}
 	if (s->config && !s->config->name[0])
 		snprintf(s->config->name, sizeof(s->config->name), "vm%u", monitor_nr_slots);
@@ -100,7 +91,7 @@ static void set_vm(struct slot *s, struct vm *vm)
 {
 	spin_lock(&monitor_lock);
 	s->vm = vm;
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm && s->stopped)
+	if (vm && slot_is_stopped(s))
 		vm_end(vm, VM_END_STOPPED);
 	spin_unlock(&monitor_lock);
 }
@@ -125,7 +116,7 @@ void monitor_start_slot(struct slot *s)
 		if (!err)
 			return;
 		/* The operator's word may have come first. */
-		stopped = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->end == VM_END_STOPPED;
+		stopped = vm_is_stopped(vm);
 		set_vm(s, NULL);
 		vm_destroy(vm);
 		if (monitor_asked_again(s)) {
@@ -157,8 +148,7 @@ static void start_ready(void)
 
 		spin_lock(&monitor_lock);
 		ready = s->config && s->state == WAITING && !s->restart_at &&
-			(!SLOTS_WAIT || monitor_has_functions(s)) &&
-			(!IS_ENABLED(CONFIG_VM_SHARING) || !s->after || s->after->state >= ENDED);
+			(!SLOTS_WAIT || monitor_has_functions(s)) && !slot_follows(s);
 		if (ready)
 			s->state = STARTED;
 		spin_unlock(&monitor_lock);
@@ -177,15 +167,14 @@ static enum slot_state follow_up(struct slot *s)
 	 * The operator's start, until here, comes before the limit: it is none of the restarts that
 	 * count.
 	 */
-	bool asked = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again;
-	bool counts = IS_ENABLED(CONFIG_VM_FOLLOW_UP) && s->last_end != VM_END_ANEW;
+	bool asked = slot_take_wish(s);
+	bool counts = vm_restart_counts(s->last_end);
 
-	s->again = false;
 	if (!asked && (vm_follow_up(s->config, s->last_end, s->last_status) != THEN_RESTART ||
 		       (counts && !vm_may_restart(&s->restarts, s->config))))
 		return ENDED;
 	/* Stopped meanwhile: it ends as it starts, and waits for nothing. */
-	if (s->stopped)
+	if (slot_is_stopped(s))
 		return STARTED;
 	if (RESTARTS_PACED && !asked && counts && !s->config->restart_limit && restart_pace_wait(s))
 		return WAITING;
@@ -298,17 +287,6 @@ void monitor_vm_ended(struct vm *vm)
 		host_panic("%s: its CPU took another work item while it ran", vm->name);
 }
 
-/* Is there a Linux in it that starts again if it is no guest of KVM's, or has? */
-static bool may_start_anew(struct slot *s)
-{
-	bool may;
-
-	spin_lock(&monitor_lock);
-	may = s->without || (s->vm && s->vm->is_linux);
-	spin_unlock(&monitor_lock);
-	return may;
-}
-
 /* Will a VM be made of the modules later? */
 static bool modules_needed(void)
 {
@@ -318,9 +296,8 @@ static bool modules_needed(void)
 		if (monitor_slots[i].config &&
 		    (monitor_has_operator() || vm_config_disks(monitor_slots[i].config) ||
 		     vm_config_commands(monitor_slots[i].config) ||
-		     (IS_ENABLED(CONFIG_VM_SHARING) &&
-		      (monitor_slots[i].after || monitor_slots[i].state == WAITING)) ||
-		     (IS_ENABLED(CONFIG_VM_TSC_ONLY) && may_start_anew(&monitor_slots[i])) ||
+		     slot_starts_later(&monitor_slots[i]) ||
+		     slot_may_start_anew(&monitor_slots[i]) ||
 		     vm_ever_restarts(monitor_slots[i].config)))
 			return true;
 	return false;

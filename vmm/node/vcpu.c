@@ -8,8 +8,8 @@
 
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
+#include "vmm/vm/lost_cpus.h"
 #include "vmm/memory/shootdown.h"
-#include "vmm/monitor.h"
 #include "vmm/node/pause.h"
 #include "vmm/stage.h"
 #include "vmm/vm/debugger.h"
@@ -75,13 +75,6 @@ static bool preparing(const struct vm *vm)
 	return running(vm) && __atomic_load_n(&vm->ready, __ATOMIC_ACQUIRE) < vm->nr_vcpus;
 }
 
-/* Is there something for vcpu_serve_call()? */
-static bool called(const struct vcpu *vcpu)
-{
-	return __atomic_load_n(&vcpu->call, __ATOMIC_ACQUIRE) ||
-	       (debugger_on() && __atomic_load_n(&vcpu->debug.wanted, __ATOMIC_ACQUIRE));
-}
-
 /*
  * All that may keep the vCPU from the guest, and the events that it takes along. False: its VM has
  * ended.
@@ -100,7 +93,7 @@ static noinline bool look(struct vcpu *vcpu)
 		if (!running(vcpu->vm))
 			return false;
 		shootdown_note(vcpu);
-		if (IS_ENABLED(CONFIG_VCPU_CALLS) && unlikely(called(vcpu)))
+		if (unlikely(vcpu_is_called(vcpu)))
 			vcpu_serve_call(vcpu);
 		if (unlikely(vcpu_paused(vcpu))) {
 			vcpu_stay_paused(vcpu);
@@ -147,7 +140,7 @@ static void loop(struct vcpu *vcpu)
 			vcpu_note_in_guest(vcpu, true);
 			hvm->run(vcpu, &exit);
 			vcpu_note_in_guest(vcpu, false);
-			if (!IS_ENABLED(CONFIG_LEAN_EXITS) || likely(exit.reason != VMEXIT_DONE))
+			if (likely(!vmexit_is_done(&exit)))
 				vmexit_dispatch(vcpu, &exit);
 			if (debugger_on() && unlikely(vcpu->debug.retired))
 				debugger->retired(vcpu);
@@ -202,7 +195,7 @@ static void vcpu_work(struct host_work *work)
 			 * this one may be the console's.
 			 */
 			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE) ||
-			       ((IS_ENABLED(CONFIG_VM_SHARING) || vm_direct(vm)) && preparing(vm)))
+			       (vm_begins_together(vm) && preparing(vm)))
 				host_interrupt_window();
 			vcpu_calls(vcpu, true);
 			shootdown_join(vcpu);
@@ -215,10 +208,7 @@ static void vcpu_work(struct host_work *work)
 		if (!vm_still_sends(vm))
 			hvm->cpu_off();
 	}
-	if (IS_ENABLED(CONFIG_LOST_CPUS))
-		vcpu_leave(vcpu);
-	else if (__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) == 0)
-		monitor_vm_ended(vm);
+	vcpu_leave(vcpu);
 }
 
 /*
@@ -229,14 +219,8 @@ static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 {
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && why == HOST_MACHINE_CHECK) {
-		__atomic_store_n(&vcpu->lost_used, host_tsc(), __ATOMIC_RELEASE);
-		/* It leaves the tables before the next entry. */
-		vcpu->lost_pages = true;
-		vcpu_look(vcpu);
-		vcpu_lost_memory(vcpu, lost);
+	if (vcpu_fault_is_lost(vcpu, why, lost))
 		return;
-	}
 	vm_tell(vcpu->vm,
 		"vcpu%u: the hypervisor has met device registers that are not there: a defect of its own",
 		vcpu->id);
@@ -252,11 +236,11 @@ static int assign(struct vcpu *vcpu)
 	const struct host_cpu_info *info = host_cpu_info(vcpu->cpu);
 	int err;
 
-	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
+	vcpu->work = (struct host_work){ .name = vcpu->vm->name,
+					 .run = vcpu_work,
+					 .core_is_vms = vcpu_core_is_vms };
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) || IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		vcpu->work.fault = vcpu_fault;
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-		vcpu->work.core_is_vms = vcpu_core_is_vms;
 	/* Two starts may wait for each other's CPU: none stays on its own until it gets that. */
 	while ((err = host_cpu_assign_behind(vcpu->cpu, &vcpu->work)) == -EBUSY &&
 	       running(vcpu->vm))
@@ -290,8 +274,7 @@ int vm_start(struct vm *vm)
 	}
 	__atomic_store_n(&vm->started, true, __ATOMIC_RELEASE);
 	/* Where there is somebody who waits for all, he has it taken down as soon as this is 0. */
-	return __atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) ||
-			       (IS_ENABLED(CONFIG_LOST_CPUS) && i)
+	return __atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) || vm_is_waited_for(i)
 		       ? 0
 		       : -EBUSY;
 }

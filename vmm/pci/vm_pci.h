@@ -57,6 +57,19 @@ struct vm_pci {
 	bool told; /* that functions wait for their guest to confirm its DMA windows */
 };
 
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
+/* Has the VM functions of the machine's? */
+static inline bool vm_pci_has_functions(const struct vm_pci *pci)
+{
+	return pci && pci->nr_functions;
+}
+#else
+static inline bool vm_pci_has_functions(const struct vm_pci *)
+{
+	return false;
+}
+#endif
+
 /*
  * pci_wait.c, for a vCPU that waits for what its guest has asked of a function (vcpu->pci_waits):
  * goes on with that.

@@ -36,12 +36,6 @@ struct spinlock place_lock; /* guards place_owners[] and the order of plan and t
 const struct vm *place_owners[PLAN_CPUS];
 static u64 kept; /* bytes of VMs that are over: vm_keep_extents(); guarded by place_lock */
 
-static bool may_have(const struct vm_config *config, unsigned cpu)
-{
-	return !IS_ENABLED(CONFIG_COMMANDER) || !config->let_cpus ||
-	       config->let_cpus[cpu / 8] & BIT(cpu % 8);
-}
-
 /* The machine as it is now. Under the lock. */
 static void survey(struct plan_host *h, const struct vm_config *config)
 {
@@ -53,7 +47,7 @@ static void survey(struct plan_host *h, const struct vm_config *config)
 		h->cpu[i] = (struct plan_cpu){
 			.apic_id = info->apic_id,
 			.node = (u16)info->node,
-			.online = info->online && may_have(config, i),
+			.online = info->online && vm_config_may_have(config, i),
 			.owner = place_owners[i] ? place_owners[i]->name : NULL,
 			.shares = place_owners[i] && place_owners[i]->config->smt_sharing,
 		};
@@ -115,8 +109,7 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 	e = plan_vm(&s->host, vm->config, &s->plan, err);
 	if (e)
 		return e;
-	if (IS_ENABLED(CONFIG_VM_RDT) &&
-	    !host_rdt_take(vm, &wish, s->plan.cpu, s->plan.nr_cpus, text))
+	if (!host_rdt_take(vm, &wish, s->plan.cpu, s->plan.nr_cpus, text))
 		return vm_config_error(err, vm->config->file, vm->config->line_rdt, "%s", text);
 	e = take_extents(vm, &s->plan);
 	if (!e)
@@ -144,8 +137,8 @@ static bool unowned(unsigned cpu)
 static void zero(struct vm *vm, bool stays)
 {
 	host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus, unowned);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_PARALLEL_ZERO) && i < vm->nr_extents; i++)
-		vm->extent[i].zero = stays;
+	for (unsigned i = 0; i < vm->nr_extents; i++)
+		host_extent_is_zero(&vm->extent[i], stays);
 }
 
 int place_vm(struct vm *vm)
@@ -227,8 +220,8 @@ void unplace_vm(struct vm *vm)
 {
 	if (vm->quarantined)
 		vm->nr_extents = 0; /* for ever: a device may write there */
-	if (IS_ENABLED(CONFIG_COMMANDER) && vm->quarantined)
-		monitor_slots[vm->id].stays = true;
+	if (vm->quarantined)
+		slot_stays(&monitor_slots[vm->id]);
 	zero(vm, true);
 	host_rdt_free(vm);
 	spin_lock(&place_lock);

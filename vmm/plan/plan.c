@@ -22,11 +22,6 @@ static int blocker(const struct plan_host *h, const struct vm_config *c, unsigne
 	return -1;
 }
 
-static bool pinned(const struct vm_config *c)
-{
-	return IS_ENABLED(CONFIG_VM_SHARING) && c->pinned;
-}
-
 /* ---- a pinned list ----------------------------------------------------------- */
 
 static int refuse_cpu(const struct plan_host *h, const struct vm_config *c, unsigned cpu,
@@ -37,9 +32,7 @@ static int refuse_cpu(const struct plan_host *h, const struct vm_config *c, unsi
 	if (by == (int)cpu)
 		return vm_config_error(err, c->file, c->line_cpus, "cpus: CPU %u is %s's%s", cpu,
 				       h->cpu[cpu].owner,
-				       !IS_ENABLED(CONFIG_LOST_CPUS) || h->cpu[cpu].online
-					       ? ""
-					       : " and did not answer a kick");
+				       plan_is_lost(h, cpu) ? " and did not answer a kick" : "");
 	return vm_config_error(
 		err, c->file, c->line_cpus,
 		"cpus: CPU %u is a thread of CPU %d's core, which is %s's: both need allow_smt_sharing = yes",
@@ -52,10 +45,7 @@ static int choose_pinned(struct plan_host *h, const struct vm_config *c, struct 
 	unsigned online = 0;
 
 	for (unsigned i = 0; i < h->nr_cpus; i++)
-		online = h->cpu[i].online || (IS_ENABLED(CONFIG_LOST_CPUS) &&
-					      blocker(h, c, i) == (int)i)
-				 ? i + 1
-				 : online;
+		online = h->cpu[i].online || plan_is_lost(h, i) ? i + 1 : online;
 	for (unsigned i = 0; i < c->cpus; i++) {
 		unsigned cpu = c->cpu[i];
 
@@ -94,7 +84,7 @@ static int refuse_count(const struct plan_host *h, const struct vm_config *c, un
 	}
 	if (wanted > all)
 		return vm_config_error(err, c->file, c->line_cpus,
-				       IS_ENABLED(CONFIG_COMMANDER) && c->created
+				       vm_config_is_created(c)
 					       ? "cpus: control_may has %u of the node's, found %u"
 					       : "cpus: the machine has %u, found %u",
 				       all, wanted);
@@ -257,14 +247,14 @@ int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p,
 		h->cpu[i].usable = h->cpu[i].online && blocker(h, c, i) < 0;
 		h->cpu[i].chosen = false;
 	}
-	e = pinned(c) ? choose_pinned(h, c, p, err) : choose_count(h, c, err);
+	e = vm_config_pinned(c) ? choose_pinned(h, c, p, err) : choose_count(h, c, err);
 	if (e)
 		return e;
 	for (unsigned i = 0; i < h->nr_cpus; i++) {
 		if (!h->cpu[i].chosen)
 			continue;
 		cpus[h->cpu[i].node]++;
-		if (pinned(c))
+		if (vm_config_pinned(c))
 			continue;
 		p->cpu[p->nr_cpus++] = (u16)i;
 	}

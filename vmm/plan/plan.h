@@ -49,6 +49,19 @@ struct plan_host {
 	struct plan_piece piece[PLAN_PIECES];
 };
 
+#if IS_ENABLED(CONFIG_LOST_CPUS)
+/* Is it a VM's, and has it not answered a kick? */
+static inline bool plan_is_lost(const struct plan_host *h, unsigned cpu)
+{
+	return h->cpu[cpu].owner && !h->cpu[cpu].online;
+}
+#else
+static inline bool plan_is_lost(const struct plan_host *, unsigned)
+{
+	return false;
+}
+#endif
+
 static inline unsigned plan_nodes(const struct plan_host *h)
 {
 	return IS_ENABLED(CONFIG_NUMA) ? h->nr_nodes : 1;

@@ -4,6 +4,7 @@
 #define VMM_RESTART_LIMIT_H
 
 #include "vmm/config/config.h"
+#include "vmm/vm_end.h"
 
 /* Of one VM: zeroed at first, and where the count is to begin anew. Guarded by monitor_lock. */
 struct restarts {
@@ -12,8 +13,26 @@ struct restarts {
 	u32 count;
 };
 
+#if IS_ENABLED(CONFIG_VM_FOLLOW_UP)
 /* May the VM restart once more? Counts it; where the limit is reached, says so in the log. */
 bool vm_may_restart(struct restarts *r, const struct vm_config *c);
+
+/* Is that to be asked of a restart that follows this end? */
+static inline bool vm_restart_counts(enum vm_end end)
+{
+	return end != VM_END_ANEW;
+}
+#else
+static inline bool vm_may_restart(struct restarts *, const struct vm_config *)
+{
+	return true;
+}
+
+static inline bool vm_restart_counts(enum vm_end)
+{
+	return false;
+}
+#endif
 
 /*
  * When it may start by itself, host TSC; counts that. RESTART_BURST times at once, then once in

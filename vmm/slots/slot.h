@@ -57,6 +57,93 @@ struct slot {
 	struct host_work starter;
 };
 
+#if IS_ENABLED(CONFIG_MONITOR_CONSOLE)
+/* Does the operator want its end as soon as it has started? */
+static inline bool slot_is_stopped(const struct slot *s)
+{
+	return s->stopped;
+}
+
+/* Does he want a start behind its end? Forgets that; monitor_lock held. */
+static inline bool slot_take_wish(struct slot *s)
+{
+	bool wanted = s->again;
+
+	s->again = false;
+	return wanted;
+}
+#else
+static inline bool slot_is_stopped(const struct slot *)
+{
+	return false;
+}
+
+static inline bool slot_take_wish(struct slot *)
+{
+	return false;
+}
+#endif
+
+#if IS_ENABLED(CONFIG_VM_SHARING)
+/*
+ * Its file was not understood. Who waits for its end waits no more: monitor_check_together() needs
+ * its name once again.
+ */
+static inline void slot_refuse(struct slot *s)
+{
+	s->state = OVER;
+}
+
+/* Does it wait for another's end? */
+static inline bool slot_follows(const struct slot *s)
+{
+	return s->after && s->after->state < ENDED;
+}
+
+/* Will it be started when the monitor itself has started? */
+static inline bool slot_starts_later(const struct slot *s)
+{
+	return s->after || s->state == WAITING;
+}
+#else
+/* There is no other. */
+static inline void slot_refuse(struct slot *s)
+{
+	host_pages_free(s->config, SLOT_CONFIG_PAGES);
+	s->config = NULL;
+}
+
+static inline bool slot_follows(const struct slot *)
+{
+	return false;
+}
+
+static inline bool slot_starts_later(const struct slot *)
+{
+	return false;
+}
+#endif
+
+#if IS_ENABLED(CONFIG_COMMANDER)
+/* Something of its VM lives on: nobody destroys it. */
+static inline void slot_stays(struct slot *s)
+{
+	s->stays = true;
+}
+#else
+static inline void slot_stays(struct slot *) { }
+#endif
+
+#if IS_ENABLED(CONFIG_VM_TSC_ONLY)
+/* start_anew.c: is there a Linux in it that starts again if it is no guest of KVM's, or has? */
+bool slot_may_start_anew(struct slot *s);
+#else
+static inline bool slot_may_start_anew(struct slot *)
+{
+	return false;
+}
+#endif
+
 extern struct spinlock monitor_lock;
 extern struct slot monitor_slots[MONITOR_MAX_VMS];
 extern unsigned monitor_nr_slots;

@@ -287,10 +287,7 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	v->rip = r->rip;
 	v->rflags = r->rflags;
 	v->int_state = r->shadow;
-	if (IS_ENABLED(CONFIG_LEAN_EXITS)) {
-		v->clean = 0;
-		s->unsettled = s->stepping || s->posted || v->tlb_control || v->event_inj;
-	}
+	svm_prepare_lean(s, v);
 	if (vcpu_is_cleaned(vcpu))
 		done = svm_enter_clean(r, s->vmcb_pa, s->host_vmcb_pa, vcpu->kick);
 	else
@@ -306,7 +303,7 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	 * Then a device may have asked for a new ASID since: what the entry itself took along is
 	 * settled.
 	 */
-	if (IS_ENABLED(CONFIG_LEAN_EXITS) && done == SVM_DONE) {
+	if (svm_is_done(done)) {
 		exit->reason = VMEXIT_DONE;
 		return;
 	}

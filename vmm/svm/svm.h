@@ -102,4 +102,26 @@ void svm_vmsave(u64 vmcb_pa);
 int svm_lean(struct guest_regs *regs);
 int svm_lean_host(struct guest_regs *regs);
 
+#if IS_ENABLED(CONFIG_LEAN_EXITS)
+/* Is an exit dealt with that svm_enter() has returned behind? */
+static inline bool svm_is_done(int entered)
+{
+	return entered == SVM_DONE;
+}
+
+/* Before an entry: what lean.c is to know of it. */
+static inline void svm_prepare_lean(struct svm_vcpu *s, struct vmcb *v)
+{
+	v->clean = 0;
+	s->unsettled = s->stepping || s->posted || v->tlb_control || v->event_inj;
+}
+#else
+static inline bool svm_is_done(int)
+{
+	return false;
+}
+
+static inline void svm_prepare_lean(struct svm_vcpu *, struct vmcb *) { }
+#endif
+
 #endif

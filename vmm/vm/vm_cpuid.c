@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a VM's CPUID shows of this node and of what the VM has got (vmm/cpuid/cpuid_policy.h). */
+#include "vmm/vm/devices.h"
 #include "vmm/hvm.h"
 #include "vmm/stage.h"
 #include "vmm/vm_parts.h"
@@ -19,10 +20,8 @@ static int cpuid_vm_create(struct vm *vm)
 		.tsc_stable = host_tsc_stable(),
 		.tsc_freezes = vm_config_freezes(vm->config),
 		.pvclock = msr_find(vm, MSR_KVM_SYSTEM_TIME),
-		.machine_checks =
-			IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vm->config->on_mce == ON_MCE_INJECT,
-		.counters = IS_ENABLED(CONFIG_VM_COUNTERS) &&
-			    (msr_find(vm, MSR_PERF_SELECT0) || msr_find(vm, MSR_AMD_CORE_SELECT0)),
+		.machine_checks = vm_config_injects(vm->config),
+		.counters = vm_has_counters(vm),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
 

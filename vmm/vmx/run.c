@@ -277,8 +277,7 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 		entry = vmx_enter_clean(r, x->launched, vcpu->kick);
 	else
 		entry = vmx_enter(r, x->launched, vcpu->kick);
-	if (unlikely(entry != VMX_ENTERED &&
-		     (!IS_ENABLED(CONFIG_LEAN_EXITS) || entry != VMX_ENTRY_DONE))) {
+	if (unlikely(entry != VMX_ENTERED && !vmx_is_done(entry))) {
 		not_entered(vcpu, exit, entry);
 		return;
 	}
@@ -289,7 +288,7 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 	x->rflags = r->rflags = vmread(VMCS_GUEST_RFLAGS);
 	x->interruptibility = vmread(VMCS_GUEST_INTERRUPTIBILITY);
 	r->shadow = x->interruptibility & INTERRUPTIBILITY_SHADOW;
-	if (IS_ENABLED(CONFIG_LEAN_EXITS) && entry == VMX_ENTRY_DONE)
+	if (vmx_is_done(entry))
 		exit->reason = VMEXIT_DONE;
 	else
 		decode(vcpu, exit);

@@ -122,4 +122,17 @@ void vmx_exit_entry(void), vmx_exit_clean(void); /* HOST_RIP, not callable */
 #define VMX_AGAIN (-1)
 int vmx_lean(struct guest_regs *regs);
 
+#if IS_ENABLED(CONFIG_LEAN_EXITS)
+/* Is an exit dealt with that vmx_enter() has returned behind? */
+static inline bool vmx_is_done(int entry)
+{
+	return entry == VMX_ENTRY_DONE;
+}
+#else
+static inline bool vmx_is_done(int)
+{
+	return false;
+}
+#endif
+
 #endif

@@ -71,7 +71,7 @@ void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt)
 
 	if (!lapic_enabled(l) || entry & LAPIC_LVT_MASKED)
 		return;
-	if (IS_ENABLED(CONFIG_VM_COUNTERS) && (entry >> 8 & 7) == APIC_NMI)
+	if (lapic_lvt_is_nmi(entry))
 		lapic_nmi(l);
 	else if (vector < LAPIC_FIRST_VECTOR)
 		lapic_error(l, LAPIC_ESR_RECEIVE_ILLEGAL);
@@ -294,7 +294,7 @@ static void lapic_vcpu_stop(struct vcpu *vcpu, void *)
 static const struct vdev lapic_vdev = {
 	.create = lapic_create,
 	.destroy = lapic_destroy,
-	.vcpu_start = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? lapic_direct_start : NULL,
+	.vcpu_start = lapic_direct_start,
 	.vcpu_stop = lapic_vcpu_stop,
 	.vcpu_pause = VDEV_PAUSE(lapic_timer_pause),
 };

@@ -119,6 +119,19 @@ static inline bool lapic_enabled(const struct lapic *l)
 	return l->vcpu->apic_base & APIC_BASE_EN;
 }
 
+#if IS_ENABLED(CONFIG_VM_COUNTERS)
+/* Does an entry of the LVT deliver an NMI? Only the counters' may. */
+static inline bool lapic_lvt_is_nmi(u32 entry)
+{
+	return (entry >> 8 & 7) == APIC_NMI;
+}
+#else
+static inline bool lapic_lvt_is_nmi(u32)
+{
+	return false;
+}
+#endif
+
 static inline bool lapic_x2apic(const struct lapic *l)
 {
 	return (l->vcpu->apic_base & (APIC_BASE_EN | APIC_BASE_EXTD)) ==
@@ -159,7 +172,11 @@ u32 lapic_timer_current(const struct lapic *l);
  * struct vdev's vcpu_start(), for any VM, and vcpu_stop(), for these: the CPU's APIC becomes the
  * guest's, then the LWK's again.
  */
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 void lapic_direct_start(struct vcpu *vcpu, void *instance);
+#else
+#define lapic_direct_start NULL
+#endif
 void lapic_direct_stop(struct vcpu *vcpu);
 /*
  * A value that the guest may write to a register: gives it to the CPU, too, where that has it. 0;

@@ -25,10 +25,7 @@ static u32 acpi_pm_read(void *, struct vcpu *, u16, unsigned)
 
 static void power_off(struct vm *vm)
 {
-	vm_end(vm,
-	       IS_ENABLED(CONFIG_VM_POWER_BUTTON) && __atomic_load_n(&vm->asked, __ATOMIC_ACQUIRE)
-		       ? VM_END_STOPPED
-		       : VM_END_POWEROFF);
+	vm_end(vm, vm_is_asked(vm) ? VM_END_STOPPED : VM_END_POWEROFF);
 }
 
 static void acpi_pm_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u32 value)
