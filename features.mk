@@ -27,7 +27,7 @@ files-HWCHECK         := vmm/report/check_only.c vmm/report/hwcheck% kernel/acpi
 	kernel/console/check_wanted.c kernel/hwdump.c kernel/iommu/iommu_describe.c
 files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c
-files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
+files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c vmm/acpi/guest_acpi_nodes.c
 files-PCI             := kernel/pci/pci_core.c kernel/pci/pci_cap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
 files-PCI_INFO        := kernel/pci/pci_info.c kernel/pci/pci_describe.c kernel/pci/pci_place.c kernel/pci/pci_platform.c \
 	kernel/pci/pci_group.c kernel/pci/pci_acs_quirks.c kernel/pci/pci_reset_quirks.c kernel/pci/pci_usb.c \
@@ -36,7 +36,8 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	kernel/acpi/aml_pci.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
 	kernel/pci/pci_lines.c kernel/pci/pci_vectors.c kernel/pci/pci_host.c kernel/pci/pci_kept.c \
 	kernel/pci/pci_path.c kernel/pci/pci_reset.c \
-	kernel/pci/pci_route.c kernel/pci/pci_way.c vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
+	kernel/pci/pci_route.c kernel/pci/pci_way.c vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/acpi/guest_acpi_pci.c \
+	vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c \
 	vmm/pci/pci_config_path.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_end.c vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_reset.c \
@@ -60,13 +61,15 @@ files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
 	kernel/work/alarm_input.c kernel/time/alarm.c \
 	kernel/work/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/cpu/x2apic.c vmm/node/direct.c \
-	vmm/exit/direct_messages.c vmm/exit/tsc_adjust.c vmm/config/config_direct.c vmm/load/kernel_facts.c vmm/dev/apic/lapic_direct.c
+	vmm/exit/direct_messages.c vmm/exit/tsc_adjust.c vmm/config/config_direct.c vmm/load/kernel_facts.c \
+	vmm/dev/apic/lapic_direct.c
 files-VM_CST          := kernel/acpi/aml_cst.c kernel/work/cstates.c vmm/acpi/acpi_cst.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c \
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/node/together.c
 files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/work/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c vmm/vm/vcpu_rdt.c
-files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/board/pvpanic.c vmm/slots/restart_limit.c vmm/node/restart_pace.c
+files-VM_FOLLOW_UP    := vmm/acpi/acpi_pvpanic.c vmm/config/config_ends.c vmm/dev/board/pvpanic.c \
+	vmm/slots/restart_limit.c vmm/node/restart_pace.c
 files-VM_IOAPIC       := vmm/dev/apic/ioapic.c
 files-VM_UART         := vmm/dev/board/uart16550.c
 files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
@@ -80,7 +83,7 @@ files-VM_PVCLOCK      := vmm/dev/cpu/poll_control.c vmm/dev/cpu/pvclock.c vmm/de
 files-VM_TSC_ONLY     := vmm/dev/apic/without_kvm.c vmm/slots/start_anew.c
 files-VM_DEBUG_EXIT   := vmm/dev/board/debug_exit.c vmm/dev/board/debug_window.c
 files-VM_POWER_BUTTON := vmm/acpi/acpi_button.c vmm/dev/board/power_button.c vmm/dev/board/wake_pin.c
-files-VM_RTC          := vmm/dev/board/rtc.c
+files-VM_RTC          := vmm/acpi/acpi_rtc.c vmm/dev/board/rtc.c
 files-VM_WATCHDOG     := vmm/dev/board/watchdog.c
 files-VM_COUNTERS     := vmm/dev/cpu/counters.c
 files-VM_MACHINE_CHECKS := vmm/dev/cpu/machine_check.c

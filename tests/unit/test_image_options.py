@@ -119,7 +119,7 @@ def test_name(tmp_path):
 def keys():
     """(key, option, what is said to be needed) of the parser's own table."""
     with open(os.path.join(TOP, "vmm", "config", "config.c"), encoding="ascii") as f:
-        rows = re.findall(r'^\t\{ "(\w+)", (?:BY|(?:WORDS|SETTER|TEXT)(?:_OF)?)\(CONFIG_(\w+), (?:"CONFIG_\w+", "CONFIG_(\w+)")?',
+        rows = re.findall(r'^\t\{ "(\w+)", (?:BY|WORDS|SETTER|LIST|TEXT)\(CONFIG_(\w+), (?:"CONFIG_\w+", "CONFIG_(\w+)")?',
                           f.read(), re.MULTILINE)
     return [(key, option, needs or option) for key, option, needs in rows]
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -D_GNU_SOURCE vmm/dev/board/watchdog.c vmm/acpi/acpi_button.c vmm/acpi/acpi_devices.c vmm/acpi/aml_build.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: -D_GNU_SOURCE vmm/dev/board/watchdog.c @tests/unit/acpi_devices.sources vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/vm/ranges.c tests/unit/fake_vm.c */
 /* The watchdog, driven by what WDAT says of it and nothing else, as a guest's driver does. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -169,9 +169,8 @@ static void build_fadt(struct builder *b)
 		return;
 	f->minor_version = 4;
 	f->preferred_pm_profile = PROFILE_ENTERPRISE_SERVER;
-	f->iapc_boot_arch =
-		ACPI_BOOT_NO_VGA | (IS_ENABLED(CONFIG_VM_RTC) ? 0 : ACPI_BOOT_NO_CMOS_RTC);
-	f->century = IS_ENABLED(CONFIG_VM_RTC) ? GUEST_RTC_CENTURY : 0;
+	f->iapc_boot_arch = ACPI_BOOT_NO_VGA | ACPI_BOOT_RTC;
+	f->century = ACPI_RTC_CENTURY;
 	f->flags = ACPI_FADT_WBINVD | ACPI_FADT_PWR_BUTTON | ACPI_FADT_SLP_BUTTON |
 		   ACPI_FADT_HEADLESS | ACPI_FADT_HW_REDUCED;
 	if (b->in->power) {

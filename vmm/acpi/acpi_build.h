@@ -118,6 +118,26 @@ void acpi_put_devices(struct aml *a);
 static inline void acpi_put_devices(struct aml *) { }
 #endif
 
+#if IS_ENABLED(CONFIG_VM_FOLLOW_UP)
+/* acpi_pvpanic.c, acpi_rtc.c: two of these. */
+void acpi_put_pvpanic(struct aml *a);
+#else
+static inline void acpi_put_pvpanic(struct aml *) { }
+#endif
+
+#if IS_ENABLED(CONFIG_VM_RTC)
+void acpi_put_rtc(struct aml *a);
+
+/* What the FADT says of it. */
+#define ACPI_BOOT_RTC 0u
+#define ACPI_RTC_CENTURY GUEST_RTC_CENTURY
+#else
+static inline void acpi_put_rtc(struct aml *) { }
+
+#define ACPI_BOOT_RTC ACPI_BOOT_NO_CMOS_RTC
+#define ACPI_RTC_CENTURY 0
+#endif
+
 #if IS_ENABLED(CONFIG_VM_POWER_BUTTON)
 /* acpi_button.c: one of these nodes. */
 void acpi_put_button(struct aml *a);

@@ -6,42 +6,14 @@
 #include "vmm/acpi/acpi_build.h"
 
 #include <margay/acpi.h>
-#include <margay/rtc.h>
 
 #include "vmm/acpi/aml_build.h"
 #include "vmm/guest_platform.h"
 
-/* IO (Decode16, port, port, 1, count), a resource template's only descriptor. */
-#define IO_ONLY(port, count) \
-	0x11, 0x0d, 0x0a, 0x0a, 0x47, 0x01, (port) & 0xff, (port) >> 8, (port) & 0xff, \
-		(port) >> 8, 0x01, (count), 0x79, 0x00
-
-/* clang-format off */
-static const u8 pvpanic[] = {
-	/* Scope (\_SB) { Device (PEVT) { */
-	0x10, 0x2f, '\\', '_', 'S', 'B', '_', 0x5b, 0x82, 0x27, 'P', 'E', 'V', 'T',
-	/* Name (_HID, "QEMU0001") Name (_CRS, ...) */
-	0x08, '_', 'H', 'I', 'D', 0x0d, 'Q', 'E', 'M', 'U', '0', '0', '0', '1', 0x00,
-	0x08, '_', 'C', 'R', 'S', IO_ONLY(GUEST_PVPANIC_PORT, 1),
-};
-/* clang-format on */
-
-/* clang-format off */
-static const u8 rtc[] = {
-	/* Scope (\_SB) { Device (RTC0) { */
-	0x10, 0x2a, '\\', '_', 'S', 'B', '_', 0x5b, 0x82, 0x22, 'R', 'T', 'C', '0',
-	/* Name (_HID, EisaId ("PNP0B00")) Name (_CRS, ...) */
-	0x08, '_', 'H', 'I', 'D', 0x0c, 0x41, 0xd0, 0x0b, 0x00,
-	0x08, '_', 'C', 'R', 'S', IO_ONLY(CMOS_INDEX, 2),
-};
-/* clang-format on */
-
 void acpi_put_devices(struct aml *a)
 {
-	if (IS_ENABLED(CONFIG_VM_FOLLOW_UP))
-		aml_bytes(a, pvpanic, sizeof(pvpanic));
-	if (IS_ENABLED(CONFIG_VM_RTC))
-		aml_bytes(a, rtc, sizeof(rtc));
+	acpi_put_pvpanic(a);
+	acpi_put_rtc(a);
 	acpi_put_button(a);
 }
 

@@ -76,4 +76,9 @@ enum aml_range { AML_RANGE_MEMORY, AML_RANGE_IO, AML_RANGE_BUS };
 void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size,
 	       u64 translation);
 
+/* IO (Decode16, port, port, 1, count), a resource template's only descriptor. */
+#define AML_IO_ONLY(port, count) \
+	0x11, 0x0d, 0x0a, 0x0a, 0x47, 0x01, (port) & 0xff, (port) >> 8, (port) & 0xff, \
+		(port) >> 8, 0x01, (count), 0x79, 0x00
+
 #endif

@@ -264,7 +264,7 @@ int commander_stats(const struct vm_config_control *, unsigned, struct span text
 	for (unsigned k = 0; vm && k < vm->nr_vcpus; k++) {
 		const struct vcpu_stats *s = &vm->vcpus[k]->stats;
 
-		for (unsigned r = 0; IS_ENABLED(CONFIG_TELEMETRY) && r < VMEXITS; r++)
+		for (unsigned r = 0; r < VMEXITS; r++)
 			if (!s->exit[r].count)
 				commander_skip();
 			else

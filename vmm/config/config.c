@@ -31,14 +31,12 @@ struct key {
 	u16 line;     /* where struct vm_config has the number of the key's line; 0: nowhere */
 	/*
 	 * where it has the index or text; size 0: the key has a setter, at 0 too: it needs the
-	 * option
+	 * option; at CONFIG_SEVERAL, where nothing is: it may stand in several lines
 	 */
 	u16 at;
 	u16 size;
 };
-
-/* Errors of a file that are told; what has so many is no VM file. */
-#define ERRORS_MAX 20
+static_assert(offsetof(struct vm_config, name) > CONFIG_SEVERAL, "no field is there");
 
 static int error_v(struct config_error *err, const char *file, unsigned line, const char *fmt,
 		   va_list ap)
@@ -71,9 +69,7 @@ int config_fail(struct parser *p, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (p->errors++ && IS_ENABLED(CONFIG_BOOT_LOG))
-		p->tell(p->err->text);
-	p->over |= !IS_ENABLED(CONFIG_BOOT_LOG) || !p->tell || p->errors == ERRORS_MAX;
+	p->over |= !config_goes_on(p);
 	va_start(ap, fmt);
 	error_v(p->err, p->file, p->line, fmt, ap);
 	va_end(ap);
@@ -145,7 +141,7 @@ int config_module_name(struct parser *p, struct span v)
 }
 
 /* `module = NAME arguments...`, as often as there are modules. */
-static int set_module(struct parser *p, struct span v)
+int config_set_module(struct parser *p, struct span v)
 {
 	struct vm_config *c = p->config;
 	struct vm_config_module *m = &c->module[c->nr_modules];
@@ -183,12 +179,15 @@ static int set_cmdline(struct parser *p, struct span v)
 	.words = (const char *const[]){ __VA_ARGS__, NULL }, \
 	.at = offsetof(struct vm_config, field), .size = sizeof(((struct vm_config *)0)->field)
 #define TAKES(fn) .set = (fn), .at = 1
+/* Of a key that may stand in several lines. */
+#define TAKES_LIST(fn) .set = (fn), .at = CONFIG_SEVERAL
 #define TAKES_TEXT(fn, field) .set = (fn), .at = offsetof(struct vm_config, field)
 /* That where the image has the option; `text` is what it lacks otherwise. */
 #define BY(option, name, text, ...) \
 	BROUGHT_BY(name, text) IF_ENABLED(option, (__VA_ARGS__), (.needs = (text)))
 #define WORDS(option, ...) BY(option, #option, #option, TAKES_WORD(__VA_ARGS__))
 #define SETTER(option, fn) BY(option, #option, #option, TAKES(fn))
+#define LIST(option, fn) BY(option, #option, #option, TAKES_LIST(fn))
 #define TEXT(option, fn, field) BY(option, #option, #option, TAKES_TEXT(fn, field))
 #define LINE(field) .line = offsetof(struct vm_config, field)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
@@ -233,8 +232,8 @@ static const struct key keys[] = {
 		LINE(line_on_one) },
 	{ "restart_limit", SETTER(CONFIG_VM_FOLLOW_UP, config_set_restart_limit) },
 	{ "console_log", SETTER(CONFIG_VM_LOG, config_set_console_log) },
-	{ "disk", SETTER(CONFIG_VIRTIO, config_set_disk) },
-	{ "net", SETTER(CONFIG_VIRTIO_NET, config_set_net) },
+	{ "disk", LIST(CONFIG_VIRTIO, config_set_disk) },
+	{ "net", LIST(CONFIG_VIRTIO_NET, config_set_net) },
 	{ "console", WORDS(CONFIG_VIRTIO, virtio_console, "uart", "virtio") },
 	{ "control", WORDS(CONFIG_COMMANDER, control.commands, "no", "yes"), LINE(line_control) },
 	{ "control_may", SETTER(CONFIG_COMMANDER, config_set_control_may), LINE(line_may) },
@@ -248,7 +247,7 @@ static const struct key keys[] = {
 	{ "on_mce", WORDS(CONFIG_MACHINE_CHECKS, on_mce, "stop", "restart", INJECT),
 		LINE(line_mce) },
 	{ "module", BY(CONFIG_VM_MODULES, "CONFIG_VM_MODULES", "CONFIG_MULTIBOOT",
-		TAKES(set_module)) },
+		TAKES_LIST(config_set_module)) },
 	{ "dmi", WORDS(CONFIG_SMBIOS, dmi_node, "none", "node") },
 	{ "debug_exit", WORDS(CONFIG_VM_DEBUG_EXIT, debug_exit, "no", "yes") },
 	{ "after", TEXT(CONFIG_VM_SHARING, set_vm_name, after), LINE(line_after) },
@@ -287,9 +286,7 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
 		if (!span_is(name, keys[i].name))
 			continue;
-		if (seen[i] && !(IS_ENABLED(CONFIG_VM_MODULES) && keys[i].set == set_module) &&
-		    !(IS_ENABLED(CONFIG_VIRTIO) && keys[i].set == config_set_disk) &&
-		    !(IS_ENABLED(CONFIG_VIRTIO_NET) && keys[i].set == config_set_net))
+		if (seen[i] && !config_is_list(keys[i].at))
 			return config_fail(p, "%s: given twice, first in line %u", keys[i].name,
 					   seen[i]);
 		seen[i] = p->line;

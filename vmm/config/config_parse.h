@@ -24,6 +24,40 @@ struct parser {
 	char *text;      /* where the configuration has it, if it is a text */
 };
 
+#define CONFIG_SEVERAL 2
+#if IS_ENABLED(CONFIG_VM_MODULES)
+/* Where struct key has `at`: may the key stand in several lines? */
+static inline bool config_is_list(unsigned at)
+{
+	return at == CONFIG_SEVERAL;
+}
+#else
+/* Modules are the first of them: images with disks or networks have those, too. */
+static inline bool config_is_list(unsigned)
+{
+	return false;
+}
+#endif
+
+/* Errors of a file that are told; what has so many is no VM file. */
+#define CONFIG_ERRORS_MAX 20
+
+/* One more, which is not in *err yet. Is another looked for, to be told after it? */
+#if IS_ENABLED(CONFIG_BOOT_LOG)
+static inline bool config_goes_on(struct parser *p)
+{
+	if (p->errors++)
+		p->tell(p->err->text);
+	return p->tell && p->errors != CONFIG_ERRORS_MAX;
+}
+#else
+static inline bool config_goes_on(struct parser *p)
+{
+	p->errors++;
+	return false;
+}
+#endif
+
 /* Both return -EINVAL with the error at the present line, 0: of the file. */
 int config_fail(struct parser *p, const char *fmt, ...) __printf(2, 3);
 int config_wrong(struct parser *p, const char *key, const char *expected, struct span found);
@@ -43,6 +77,9 @@ int config_word(struct parser *p, const char *key, struct span v, const char *co
 
 /* The name of a boot module, into p->text. */
 int config_module_name(struct parser *p, struct span v);
+
+/* A line of `module =`. */
+int config_set_module(struct parser *p, struct span v);
 
 /* config_shape.c: the keys that say which part of the node a VM gets. */
 int config_set_cpus(struct parser *p, struct span v);

@@ -12,7 +12,7 @@ static unsigned facts_of(const struct host_module *kernel)
 {
 	unsigned without;
 
-	if (IS_ENABLED(CONFIG_MULTIBOOT) && multiboot_is_kernel(kernel->data, kernel->size))
+	if (multiboot_is_kernel(kernel->data, kernel->size))
 		return DIRECT_MULTIBOOT;
 	without = linux_built_without(kernel->data, kernel->size);
 	return (without & LINUX_BUILT_NO_KVM_GUEST ? DIRECT_NO_KVM_GUEST : 0) |

@@ -79,8 +79,7 @@ static int check_cmdline(const struct vm_config *c, u32 max, bool no_clock,
  */
 static const char *lacks_for(const void *data, u64 size)
 {
-	if (IS_ENABLED(CONFIG_MULTIBOOT) && !HAS(CONFIG_MULTIBOOT) &&
-	    multiboot_is_kernel(data, size))
+	if (!HAS(CONFIG_MULTIBOOT) && multiboot_is_kernel(data, size))
 		return "a multiboot kernel: needs CONFIG_MULTIBOOT";
 	if (IS_ENABLED(CONFIG_VMLINUX) && !HAS(CONFIG_VMLINUX) && elf_is_elf(data, size))
 		return "an ELF file: needs CONFIG_VMLINUX";
@@ -142,7 +141,7 @@ int load_check(const struct vm_config *c, const struct vm_config_name *name, con
 		*is_linux = !HAS(CONFIG_MULTIBOOT) || !multiboot_is_kernel(data, size);
 		return check_kernel(c, data, size, *is_linux, err);
 	}
-	if (IS_ENABLED(CONFIG_VIRTIO) && !strcmp(name->key, "disk") && is_qcow2(data, size))
+	if (!strcmp(name->key, "disk") && is_qcow2(data, size))
 		return vm_config_error(
 			err, c->file, name->line,
 			"disk = %s: a qcow2 image, whose sectors are not the disk's: "

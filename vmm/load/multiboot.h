@@ -59,8 +59,16 @@ struct multiboot_mmap {
 } __packed;
 static_assert(sizeof(struct multiboot_mmap) == 24, "Multiboot 3.3, memory map");
 
+#if IS_ENABLED(CONFIG_MULTIBOOT)
 /* Is there a multiboot header, whatever it asks for? */
 bool multiboot_is_kernel(const void *data, u64 size);
+#else
+/* None that is looked for. */
+static inline bool multiboot_is_kernel(const void *, u64)
+{
+	return false;
+}
+#endif
 
 /*
  * What to load and where to enter: from the header's own address fields when it

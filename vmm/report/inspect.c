@@ -104,21 +104,17 @@ static void backtrace(struct vcpu *vcpu, inspect_line line)
 	}
 }
 
-#if IS_ENABLED(CONFIG_TELEMETRY)
 static void last_exits(const struct vcpu *vcpu, inspect_line line)
 {
 	const struct vcpu_stats *s = &vcpu->stats;
 
-	for (unsigned n = MIN(s->next, (unsigned)TELEMETRY_LAST); n; n--) {
+	for (unsigned n = telemetry_kept(s); n; n--) {
 		unsigned i = (s->next - n) % TELEMETRY_LAST;
 
 		say("exit -%u: %s, code %#x, at rip %lx", n, vmexit_name(s->last[i].reason),
 		    s->last[i].code, s->last[i].rip);
 	}
 }
-#else
-static void last_exits(const struct vcpu *, inspect_line) { }
-#endif
 
 void inspect_vcpu(struct vcpu *vcpu, inspect_line line)
 {

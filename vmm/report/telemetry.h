@@ -117,10 +117,28 @@ static inline void telemetry_given_back(struct vcpu_stats *stats, u8 vector)
 	stats->vector[vector]--;
 }
 
-/* The rest is only there in images with TELEMETRY: */
+#if IS_ENABLED(CONFIG_TELEMETRY)
+/* How many exits are remembered. */
+static inline unsigned telemetry_kept(const struct vcpu_stats *stats)
+{
+	return MIN(stats->next, (unsigned)TELEMETRY_LAST);
+}
 
 /* The name of an exit reason, as in the telemetry line. */
 const char *vmexit_name(enum vmexit_reason reason);
+#else
+static inline unsigned telemetry_kept(const struct vcpu_stats *)
+{
+	return 0;
+}
+
+static inline const char *vmexit_name(enum vmexit_reason)
+{
+	return "";
+}
+#endif
+
+/* The rest is only there in images with TELEMETRY: */
 
 /*
  * One line per vCPU: "exits=N cpuid=N ..." with the reasons that occurred; "kicked=N": entries that
