@@ -183,7 +183,9 @@ void event_run(unsigned slot, const char *kind, u32 status, const char *why)
 void events_forget(unsigned slot)
 {
 	spin_lock(&events_lock);
-	starter[slot].number = ender[slot].number = 0;
+	starter[slot].number = 0;
+	ender[slot].number = 0;
+	limits[slot] = (struct log_limit){ 0 };
 	spin_unlock(&events_lock);
 }
 
