@@ -120,6 +120,12 @@ static inline bool cpu_has_devices(const struct cpu *cpu)
 }
 #endif
 
+/* Has an NMI come to it since its nmi_count was that? */
+static inline bool cpu_had_nmi(const struct cpu *cpu, u64 before)
+{
+	return __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before;
+}
+
 /* Gives the boot CPU its per-CPU data and descriptor tables: the first thing that runs in C. */
 void cpu_init_boot(void);
 

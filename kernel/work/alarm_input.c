@@ -22,11 +22,6 @@
 
 static void over(struct host_timer *) { }
 
-static bool has_come(const struct cpu *cpu, u64 before)
-{
-	return __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before;
-}
-
 /*
  * Does an NMI come by this input, each time? Asleep, so that an emulator's timers run that has one
  * CPU for them and this one.
@@ -45,10 +40,10 @@ static bool try(unsigned n, unsigned input)
 
 		host_timer_arm(&timeout, patience);
 		hpet_alarm_arm(0);
-		came = has_come(cpu, before);
+		came = cpu_had_nmi(cpu, before);
 		while (!came && rdtsc() < patience) {
 			host_cpu_wait();
-			came = has_come(cpu, before);
+			came = cpu_had_nmi(cpu, before);
 		}
 		host_timer_cancel(&timeout);
 	}

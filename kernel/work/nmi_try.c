@@ -13,11 +13,6 @@
 #define TRIES 3
 #define TRY_MS 250u /* far more than an interrupt takes, on a slow emulator, too */
 
-static bool has_come(const struct cpu *cpu, u64 before)
-{
-	return __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before;
-}
-
 bool nmi_comes(void (*ask)(bool on))
 {
 	const struct cpu *cpu = this_cpu();
@@ -31,10 +26,10 @@ bool nmi_comes(void (*ask)(bool on))
 		nmi_expected(cpu->id);
 		before = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED);
 		ask(true);
-		came = has_come(cpu, before);
+		came = cpu_had_nmi(cpu, before);
 		while (!came && rdtsc() < patience) {
 			cpu_pause();
-			came = has_come(cpu, before);
+			came = cpu_had_nmi(cpu, before);
 		}
 		ask(false);
 	}
