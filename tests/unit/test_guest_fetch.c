@@ -5,73 +5,10 @@
  * changed, in any byte, and then there is no walk. The three kinds of page tables, and the bits
  * that their entries must not have.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include <margay/errno.h>
-#include "vmm/hvm.h"
-#include "vmm/memory/guest_mem.h"
-#include "vmm/vcpu.h"
-#include "vmm/vm_parts.h"
+#include "tests/unit/fake_walk.h"
 
 #define CODE 0x6000u
 #define GVA 0x345123u /* of the code, in every mode */
-
-static _Alignas(4096) u8 ram[0x10000];
-static unsigned lookups;
-static struct vm_parts parts;
-static struct vcpu vcpu;
-static struct hvm_context c;
-static struct hvm_ops ops;
-const struct hvm_ops *hvm = &ops;
-
-void *guest_ptr(struct vm *, gpa_t gpa, u64 size)
-{
-	lookups++;
-	return gpa.v <= sizeof(ram) - size ? ram + gpa.v : NULL;
-}
-
-bool guest_is_lost(struct vm *, gpa_t)
-{
-	return false;
-}
-
-void vcpu_lost_access(struct vcpu *, gpa_t)
-{
-	fail();
-}
-
-int guest_lost(struct vm *)
-{
-	fail();
-	return -EIO;
-}
-
-int guest_read(struct vm *vm, gpa_t gpa, void *buf, u64 size)
-{
-	memcpy(buf, guest_ptr(vm, gpa, size), size);
-	return 0;
-}
-
-static void put(u32 at, u64 value, unsigned size)
-{
-	memcpy(ram + at, &value, size);
-}
-
-static void begin(u64 cr4, u64 efer)
-{
-	memset(&vcpu, 0, sizeof(vcpu));
-	memset(ram, 0, sizeof(ram));
-	vcpu.vm = &parts.vm;
-	parts.cpuid.phys_bits = 40;
-	c = (struct hvm_context){
-		.cr0 = CR0_PG | CR0_PE | CR0_WP, .cr3 = 0x1000, .cr4 = cr4, .efer = efer
-	};
-}
 
 /* What a fetch says: 0 and the right byte, or its error; whether it had to walk. */
 static int fetch(bool *walked)
@@ -189,18 +126,12 @@ static void expect(u32 at, unsigned size, unsigned bit, u32 error)
 	put(at, before, size);
 }
 
-static void get_context(struct vcpu *, struct hvm_context *out)
-{
-	*out = c;
-}
-
 #define RESERVED 9 /* P, RSVD */
 
 static void test_reserved(void **)
 {
 	u32 directory = 0x3000 + (GVA >> 21) * 8, leaf = 0x4000 + (GVA >> 12 & 511) * 8;
 
-	ops.get_context = get_context;
 	test_four_levels(NULL);
 	for (unsigned bit = 40; bit < 52; bit++) {
 		expect(0x1000, 8, bit, RESERVED);
@@ -237,7 +168,6 @@ static void test_reserved_32(void **)
 {
 	u32 directory = 0x1000 + (GVA >> 22) * 4;
 
-	ops.get_context = get_context;
 	test_two_levels(NULL);
 	c.cr4 = CR4_PSE;
 	put(directory, BIT(30) | PTE_P | PTE_PS, 4);
