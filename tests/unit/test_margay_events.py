@@ -59,7 +59,7 @@ def utc(monkeypatch):
 def full():
     node = Logged()
     for n in range(1500):
-        node.say(1000 * n, "a: line %d" % n, n % 3)
+        node.say(1000 * n + 40, "a: line %d" % n, n % 3)
     node.say(None, "copied: [   1] x")
     return node
 
@@ -68,18 +68,18 @@ def test_log_has_the_time_of_day(start, logged):
     """Of each line: what has none has that of the one before. As many as are wanted, whatever comes at once."""
     status, out, err = start(logged).run("log", "3")
     assert (status, err) == (0, "")
-    assert out == ("2023-11-14T22:38:18.007+0000 a: line 1498\n2023-11-14T22:38:19.007+0000 a: line 1499\n"
-                   "2023-11-14T22:38:19.007+0000 copied: [   1] x\n")
+    assert out == ("2023-11-14T22:38:18.047+0000 a: line 1498\n2023-11-14T22:38:19.047+0000 a: line 1499\n"
+                   "2023-11-14T22:38:19.047+0000 copied: [   1] x\n")
     logged.at_once = 400
     for words, lines in (([], 20), (["0"], 0), (["1400"], 1400), (["99999"], 1501)):
         assert start(logged).run("log", *words)[1].count("\n") == lines
     logged.gone = 1000
-    assert start(logged).run("log", "99999")[1].startswith("2023-11-14T22:30:00.007+0000 a: line 1000\n")
+    assert start(logged).run("log", "99999")[1].startswith("2023-11-14T22:30:00.047+0000 a: line 1000\n")
 
 
 def test_log_as_json(start, logged):
     lines = json.loads(start(logged).run("log", "4", "--json")[1])
-    assert lines[0] == {"time": 1700001497.007, "priority": 7 - 2 * (1497 % 3 == 0), "text": "a: line 1497"}
+    assert lines[0] == {"time": 1700001497.047, "priority": 7 - 2 * (1497 % 3 == 0), "text": "a: line 1497"}
     assert [line["priority"] for line in lines] == [5, 6, 7, 5]
 
 
@@ -224,6 +224,10 @@ def test_journal(start, journal, tmp_path):
         assert journal.entry()["MESSAGE"] == "more"
         until(lambda: (state / "at").exists() and (state / "at").read_text().split()[1:3] == [
             str(len("".join(logged.lines))), "8"])
+        # While nothing is new nothing is written.
+        written, asked = (state / "at").stat().st_ino, len(node.asked)
+        until(lambda: len(node.asked) > asked + 4)
+        assert (state / "at").stat().st_ino == written
     logged.happen("fault", "a", "", "", "", "", "", "x")
     with feeding(node, journal, state):
         assert (journal.entry()["MARGAY_EVENT"]) == "fault"
