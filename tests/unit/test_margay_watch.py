@@ -14,6 +14,8 @@ from client_node import CLIENT, LIST, SHOW, START, STOP, starter  # noqa: F401  
 
 WAITING = 200
 PATIENCE = 30
+# Standard input, output and error, and its socket: of who watches while nobody waits.
+FILES = 4
 
 
 class Vms:
@@ -52,8 +54,7 @@ def watching(node, path):
     with subprocess.Popen([CLIENT, "watch"], env=environment(node, path), stdin=subprocess.DEVNULL) as child:
         try:
             until(lambda: child.poll() is not None or answers(path))
-            # Standard input, output and error, and its socket: who has just tried it has gone.
-            until(lambda: child.poll() is not None or files_of(child.pid) == 4)
+            until(lambda: child.poll() is not None or files_of(child.pid) == FILES)
             yield child
         finally:
             child.kill()
@@ -178,14 +179,13 @@ def test_nonsense_does_no_harm(start, tmp_path):
     vms = Vms("a")
     node, path = start(vms), tmp_path / "socket"
     with watching(node, path) as watch:
-        files = files_of(watch.pid)
         for said in (b"x" * 200, b"a\n" + b"b\n", b""):
             with socket.socket(socket.AF_UNIX) as one:
                 one.connect(str(path))
                 one.sendall(said)
         run(node, path, "kill", "a")
         assert run(node, path, "wait", "a")[0] == 10
-        until(lambda: files_of(watch.pid) == files)
+        until(lambda: files_of(watch.pid) == FILES)
         assert os.stat(path).st_mode & 0o777 == 0o600
 
 
@@ -208,13 +208,12 @@ def test_a_thousand_waits_leave_nothing(start, tmp_path):
             vms.starts = {name: n + 1 for name, n in vms.starts.items()}
             vms.state = dict.fromkeys(names, "running")
     with watching(node, path) as watch:
-        files = files_of(watch.pid)
         cycle()
-        until(lambda: files_of(watch.pid) == files)
+        until(lambda: files_of(watch.pid) == FILES)
         before = kib_of(watch.pid)
         for _ in range(1000 // len(names)):
             cycle()
-        until(lambda: files_of(watch.pid) == files)
+        until(lambda: files_of(watch.pid) == FILES)
         assert kib_of(watch.pid) == before
 
 
