@@ -22,9 +22,9 @@ $(B)/margay-check $(B)/margay-check-dynamic: tools/margay-check.c tools/image_op
 		-DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ $(filter %.c,$^)
 
 # For the VM that commands the node, whatever libraries that has: static. In a package it is not.
-CLIENT := $(wildcard tools/commander/*.c) vmm/commander/sha256.c
+CLIENT := $(wildcard tools/client/*.c) vmm/management/sha256.c
 CLIENT_FLAGS = -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -DMARGAY_VERSION='"$(shell cat $(B)/version)"'
-$(B)/margay $(B)/margay-dynamic: $(CLIENT) $(wildcard tools/commander/*.h vmm/commander/sha256.h) include/margay/commander.h \
+$(B)/margay $(B)/margay-dynamic: $(CLIENT) $(wildcard tools/client/*.h vmm/management/sha256.h) include/margay/management.h \
 		$(B)/version mk/host-tools.mk mk/compiler.mk
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)

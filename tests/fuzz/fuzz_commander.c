@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/fuzz/fuzz_commander.sources */
-/* FUZZ: -max_len=600 -dict=tests/fuzz/config.dict vmm/commander/?*.c vmm/config/config_control.c */
+/* FUZZ: -max_len=600 -dict=tests/fuzz/config.dict vmm/management/?*.c vmm/config/config_control.c */
 /*
  * A commander that sends anything: messages of its bytes, requests with a right head, and the
  * transfers of images that they begin, go on with, and leave. Checked: each is answered, the
@@ -11,8 +11,8 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_commander.h"
-#include "vmm/commander/private.h"
-#include "vmm/commander/sha256.h"
+#include "vmm/management/private.h"
+#include "vmm/management/sha256.h"
 #include "vmm/slots/node_events.h"
 
 #define STEPS 40

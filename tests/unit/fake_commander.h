@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "tests/unit/fake_host.h"
-#include "vmm/commander/commander.h"
+#include "vmm/management/management.h"
 #include "vmm/config/config.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"

@@ -12,7 +12,7 @@
 
 #include "tests/unit/fake_commander.h"
 #include "tests/unit/lost_memory.h"
-#include "vmm/commander/sha256.h"
+#include "vmm/management/sha256.h"
 #include "vmm/node/outcome.h"
 #include "vmm/vcpu.h"
 

@@ -78,7 +78,7 @@ def test_as_it_is_typed(made, server, tmp_path, start, monkeypatch):
     status, said, error = run("--json", "image", "pull", "mpi")
     assert (status, error) == (0, "")
     done = json.loads(said)
-    with open(os.path.join(TOP, "tools", "commander", "margay.schema.json"), encoding="ascii") as f:
+    with open(os.path.join(TOP, "tools", "client", "margay.schema.json"), encoding="ascii") as f:
         schema = json.load(f)
     jsonschema.Draft7Validator({**schema, "anyOf": [{"$ref": "#/definitions/image pull"}]}).validate(done)
     assert (done["image"], done["sent"], done["from_peers"]) == ("mpi:2", 3, 0) and done["from_store"] > 700_000

@@ -18,7 +18,7 @@ IMAGE = os.path.join(BUILD, "margay.elf")
 PAGES = margay_manual.pages()
 BY_HAND = {
     "margay-check": ([CHECK], "packaging/margay/margay-check.1"),
-    "margay": ([os.path.join(BUILD, "margay")], "tools/commander/margay.1"),
+    "margay": ([os.path.join(BUILD, "margay")], "tools/client/margay.1"),
     "margay-build": ([os.path.join(TOP, "tools/margay-build")], "packaging/margay-images/margay-build.1"),
 }
 NOWHERE = "/nonexistent/image"

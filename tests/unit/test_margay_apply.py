@@ -24,7 +24,7 @@ ROW = ("name=%s\tstate=%s\tcpus=1\tmemory=67108864\tup=1\tstarts=%d\tfile=%s\tcr
        "end=%s\tstatus=0\tended=\tline=0\twhy=%s\tlast=\n")
 
 
-with open(os.path.join(TOP, "tools", "commander", "margay.schema.json"), encoding="ascii") as schema_file:
+with open(os.path.join(TOP, "tools", "client", "margay.schema.json"), encoding="ascii") as schema_file:
     SCHEMA = json.load(schema_file)
 
 

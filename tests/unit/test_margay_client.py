@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The client of the VM that commands (tools/commander), against a node that is none: a pseudo-terminal that answers as
+"""The client of the VM that commands (tools/client), against a node that is none: a pseudo-terminal that answers as
 docs/commander.md has it."""
 
 import glob

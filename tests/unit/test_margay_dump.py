@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`margay dump` (tools/commander/dump.c) against a node that is none: what stands in the core, whose VM it pauses, and what a guest
+"""`margay dump` (tools/client/dump.c) against a node that is none: what stands in the core, whose VM it pauses, and what a guest
 or a vCPU can spoil."""
 
 import errno

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`margay events`, `log` and `journal`, and the audit line of each command (tools/commander/log.c, nodelog.c, feed.c, audit.c):
+"""`margay events`, `log` and `journal`, and the audit line of each command (tools/client/log.c, nodelog.c, feed.c, audit.c):
 against a node that is none, and a socket in journald's place."""
 
 import contextlib
@@ -329,8 +329,8 @@ def test_all_events_have_their_user():
         with open(os.path.join(TOP, *path), encoding="ascii") as f:
             return f.read()
 
-    node = re.search(r"\btold\[COMMANDER_REQUESTS\] = \{\n(.*?)\n\};", source("vmm", "commander", "commander.c"), re.DOTALL)[1]
-    client = re.search(r"\bthose\[\] = \{\n(.*?)\n\t\};", source("tools", "commander", "libmargay.c"), re.DOTALL)[1]
+    node = re.search(r"\btold\[COMMANDER_REQUESTS\] = \{\n(.*?)\n\};", source("vmm", "management", "management.c"), re.DOTALL)[1]
+    client = re.search(r"\bthose\[\] = \{\n(.*?)\n\t\};", source("tools", "client", "libmargay.c"), re.DOTALL)[1]
     events = set(re.findall(r"\[(COMMANDER_[A-Z_]+)\]", node))
     assert len(events) > 7 and set(re.findall("COMMANDER_[A-Z_]+", client)) == events | {
         "COMMANDER_CREATE", "COMMANDER_IMAGE", "COMMANDER_IMAGE_REMOVE"}

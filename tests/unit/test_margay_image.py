@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`margay image put` (tools/commander/image.c): files and pipes, what is sent, what is not, and how far it is."""
+"""`margay image put` (tools/client/image.c): files and pipes, what is sent, what is not, and how far it is."""
 
 import contextlib
 import errno

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`margay --json` (tools/commander/shapes.c): each command's answer, and its errors, against margay.schema.json, which the package
+"""`margay --json` (tools/client/shapes.c): each command's answer, and its errors, against margay.schema.json, which the package
 has, and what the node says against the same; python3-jsonschema judges."""
 
 import codecs
@@ -59,7 +59,7 @@ COMMANDS = {
 # A guest's output, Prometheus' text; test_image_pull.py and test_margay_apply.py have what other programs answer.
 OWN_FORMAT = (("console", ["17"]), ("metrics", []), ("watch", []), ("journal", []), ("image pull", ["17"]), ("apply", ["17"]))
 
-with open(os.path.join(TOP, "tools", "commander", "margay.schema.json"), encoding="ascii") as schema_file:
+with open(os.path.join(TOP, "tools", "client", "margay.schema.json"), encoding="ascii") as schema_file:
     SCHEMA = json.load(schema_file)
 
 
@@ -228,7 +228,7 @@ def test_a_name_like_an_option(start):
 
 def names_of(path):
     """Those of the lines that a file of the node's says, by the first of them."""
-    with open(os.path.join(TOP, "vmm", "commander", path), encoding="ascii") as f:
+    with open(os.path.join(TOP, "vmm", "management", path), encoding="ascii") as f:
         text = re.sub(r'"\s*\n?\s*"', "", f.read()).replace("\\t", " ")
     said = re.findall(r'commander_say\(\s*"([a-z0-9_]+=.*?)"[,)]', re.sub(r'"\s*[A-Z_]+\s*"', "%s", text))
     return {re.findall("([a-z0-9_]+)=", line)[0]: re.findall("([a-z0-9_]+)=", line) for line in said}
@@ -248,4 +248,4 @@ def test_node_says_what_is_in_the_schema():
     assert has(definitions["vm"]["properties"]["networks"], look["segment"])
     assert has(definitions["vm"]["properties"]["pieces"], look["memory"])
     assert has(definitions["image list"], names_of("images.c")["name"])
-    assert set(definitions["info"]["properties"]) == set(names_of("commander.c")["margay"])
+    assert set(definitions["info"]["properties"]) == set(names_of("management.c")["margay"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Many programs at once (tools/commander/port.c, watch.c): a port is held for a message, so that `list` answers beside all who
+"""Many programs at once (tools/client/port.c, watch.c): a port is held for a message, so that `list` answers beside all who
 wait, and one process looks at the node for them. The node is one that has a single port."""
 
 import contextlib

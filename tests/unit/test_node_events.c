@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_commander.h"
-#include "vmm/commander/private.h"
+#include "vmm/management/private.h"
 #include "vmm/slots/node_events.h"
 #include "vmm/node/outcome.h"
 

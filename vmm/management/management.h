@@ -5,7 +5,7 @@
 #ifndef VMM_COMMANDER_H
 #define VMM_COMMANDER_H
 
-#include <margay/commander.h>
+#include <margay/management.h>
 #include <margay/types.h>
 
 struct vm;

@@ -9,7 +9,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/commander/commander.h"
+#include "vmm/management/management.h"
 #include "vmm/dev/virtio/virtio.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

@@ -4,7 +4,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/commander/private.h"
+#include "vmm/management/private.h"
 #include "vmm/monitor.h"
 #include "vmm/node/pause.h"
 #include "vmm/slots/output_log.h"

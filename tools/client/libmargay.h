@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include <margay/commander.h>
+#include <margay/management.h>
 
 struct margay;
 

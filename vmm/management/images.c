@@ -5,7 +5,7 @@
  * for others. A VM is bound to the contents that its file's names had when it was made: it names
  * them as NAME@HASH, so that a name may get another content.
  */
-#include "vmm/commander/images.h"
+#include "vmm/management/images.h"
 
 #include <margay/errno.h>
 #include <margay/host.h>

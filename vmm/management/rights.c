@@ -7,7 +7,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/commander/private.h"
+#include "vmm/management/private.h"
 
 #define CONSOLE_LOG 64u /* KiB, the parser's default: the memory stays with the slot */
 

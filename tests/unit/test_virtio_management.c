@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_control.c vmm/dev/virtio/virtqueue.c vmm/pci/pci_virtual.c vmm/memory/guest_mem.c @tests/unit/fake_vm.sources */
+/* UNIT: vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_management.c vmm/dev/virtio/virtqueue.c vmm/pci/pci_virtual.c vmm/memory/guest_mem.c @tests/unit/fake_vm.sources */
 /*
  * The ports of the VM that commands, against a driver as virtio 1.2, 5.3 has it, and one that errs.
  * What is asked is answered by this file.
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/virtio_guest.h"
-#include "vmm/commander/commander.h"
+#include "vmm/management/management.h"
 
 enum { CONTROL_IN = 2, CONTROL_OUT = 3 };
 enum { WRITE = 2 };

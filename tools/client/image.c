@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "libmargay.h"
-#include "vmm/commander/sha256.h"
+#include "vmm/management/sha256.h"
 
 static ssize_t next_piece(int fd, char *to)
 {

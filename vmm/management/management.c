@@ -4,13 +4,13 @@
  * (docs/commander.md). A message that is none is refused and counted, and what comes next is a
  * message again: no state is kept of it.
  */
-#include "vmm/commander/commander.h"
+#include "vmm/management/management.h"
 
 #include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/commander/private.h"
+#include "vmm/management/private.h"
 #include "vmm/monitor.h"
 #include "vmm/slots/node_events.h"
 #include "vmm/vm.h"

@@ -9,7 +9,7 @@
 #include <margay/mc_access.h>
 #include <margay/string.h>
 
-#include "vmm/commander/private.h"
+#include "vmm/management/private.h"
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
 #include "vmm/node/pause.h"

@@ -7,8 +7,8 @@
 #include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/commander/images.h"
-#include "vmm/commander/sha256.h"
+#include "vmm/management/images.h"
+#include "vmm/management/sha256.h"
 
 #define HEX (2 * IMAGE_HASH)
 

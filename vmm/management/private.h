@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by the requests of vmm/commander/: all run one at a time, and say into the one answer. */
+/* Shared by the requests of vmm/management/: all run one at a time, and say into the one answer. */
 #ifndef VMM_COMMANDER_PRIVATE_H
 #define VMM_COMMANDER_PRIVATE_H
 
 #include <margay/span.h>
 
-#include "vmm/commander/commander.h"
+#include "vmm/management/management.h"
 #include "vmm/config/config.h"
 
 /* A line of the answer. What does not fit is left out, and the last line says so. */

@@ -6,7 +6,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 
-#include "vmm/commander/private.h"
+#include "vmm/management/private.h"
 #include "vmm/monitor.h"
 #include "vmm/node/outcome.h"
 #include "vmm/slots/slot.h"

@@ -8,7 +8,7 @@
 
 #include <margay/host.h>
 
-#include "vmm/commander/private.h"
+#include "vmm/management/private.h"
 
 #define IMAGE_HASH 32u
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See sha256.h. */
-#include "vmm/commander/sha256.h"
+#include "vmm/management/sha256.h"
 
 #include <margay/string.h>
 

@@ -7,7 +7,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/commander/private.h"
+#include "vmm/management/private.h"
 #include "vmm/config/config_set.h"
 #include "vmm/slots/node_events.h"
 #include "vmm/node/outcome.h"
