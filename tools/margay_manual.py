@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 """The manual pages margay.conf(5) and margay(7), made of docs/configuration.md: keys of a VM file, words of the hypervisor; and of
-docs/commander.md the rights of a VM that commands.
+docs/management-vm.md the rights of a VM that commands.
 
     tools/margay_manual.py DIRECTORY        writes both there
 
@@ -105,7 +105,7 @@ def conf():
     first, *rest = paragraphs(files)
     # What margay-check does stands in its own page.
     rest = [part for part in rest if "margay-check" not in part]
-    parts = rows(section("commander", "What the operator writes"))
+    parts = rows(section("management-vm", "What the operator writes"))
     return page("margay.conf", 5, "the file of a VM of a Margay node", [
         ("SYNOPSIS", [".I /boot/margay/NAME.conf"]),
         ("DESCRIPTION", prose([first])),

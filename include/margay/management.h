@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The protocol between the node and the VM that commands it (docs/commander.md), for both sides:
- * messages on ports of a virtio console. A request is one write of the guest's, header and all; an
- * answer may come in any pieces. All is little-endian.
+ * The protocol between the node and the VM that commands it (docs/management-vm.md), for both
+ * sides: messages on ports of a virtio console. A request is one write of the guest's, header and
+ * all; an answer may come in any pieces. All is little-endian.
  */
 #ifndef MARGAY_COMMANDER_H
 #define MARGAY_COMMANDER_H
@@ -22,7 +22,7 @@ struct commander_message {
 	u32 tag;  /* the request's; its answer has the same */
 	u32 size; /* bytes that follow: text without a terminator, or data */
 };
-static_assert(sizeof(struct commander_message) == 16, "docs/commander.md");
+static_assert(sizeof(struct commander_message) == 16, "docs/management-vm.md");
 
 /* Numbers are never used for something else. */
 enum commander_request {

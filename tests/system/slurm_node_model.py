@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A node that is none: the program margay of a modelled node, as margay-node calls it, with docs/commander.md's answers. What the
-hypervisor would keep lies below nodes/NODE/ in the world of slurm_cluster.py: vms/NAME.json, images/NAME. A VM that runs is a
+"""A node that is none: the program margay of a modelled node, as margay-node calls it, with docs/management-vm.md's answers. What
+the hypervisor would keep lies below nodes/NODE/ in the world of slurm_cluster.py: vms/NAME.json, images/NAME. A VM that runs is a
 process, slurm_guest.py, in namespaces of its own."""
 
 import hashlib

@@ -20,13 +20,13 @@ import hashlib
 import os
 import re
 
-import commander
+import management
 import node
 import numa
 import pytest
 import tiny
-from commander import RUN, TYPING, answers, tenant
 from core_file import Core
+from management import RUN, TYPING, answers, tenant
 from monitor_console import Console, whole_lines
 
 DISK = 320 << 20
@@ -87,13 +87,13 @@ def check_head(text, run):
 
 def start(machine, disk):
     """The VM that commands has a disk, for what it dumps last; another VM's end is a sign to it."""
-    text = node.vm_text("qemu", "margay.test=commander", name="service", cpus="0-0", memory="512M", control="yes",
+    text = node.vm_text("qemu", "margay.test=management", name="service", cpus="0-0", memory="512M", control="yes",
                         control_may=RIGHTS, memory_map="identity", pci="00:06.0")
     flag = "name = flag\nkernel = behave\nmemory = 32M\ncpus = 3-3\ncmdline = machine=qemu mode=hang\n"
     initrd = tenant("misc/pvpanic/pvpanic.ko", "misc/pvpanic/pvpanic-mmio.ko")
     files = {"vmlinuz": node.guest_file("vmlinuz"), "initrd": initrd, "linux.conf": LINUX}
     iso = node.margay_iso("dump", {"service.conf": text, "flag.conf": flag}, {
-        "kernel": node.guest_file(node.KERNEL), "initrd": commander.initrd("dump", SCRIPT, files, ["nvme"]),
+        "kernel": node.guest_file(node.KERNEL), "initrd": management.initrd("dump", SCRIPT, files, ["nvme"]),
         "behave": tiny.elf("behave"),
     })
     nvme = ["-drive", "if=none,id=out,format=raw,file=" + disk, "-device", "nvme,drive=out,serial=out,addr=6"]
@@ -175,7 +175,7 @@ def test_ends():
     others = {"hangs.conf": "name = hangs\ncpus = 1-1\n" + BOOT % "hang",
               "fell.conf": "name = fell\ncpus = 2-2\non_crash = dump\n" + BOOT % "crash"}
     rights = "create, destroy, console, dump, boot, cpus:3, memory:64M"
-    with numa.Machine("4", [numa.Node("0-3", "1536M")]) as machine, commander.start(
+    with numa.Machine("4", [numa.Node("0-3", "1536M")]) as machine, management.start(
             "dump-ends", ENDS, {"dog": tiny.elf("dog"), "bitten.conf": BITTEN}, rights, others=others,
             modules={"behave": tiny.elf("behave")}, node_memory=machine.memory, node_cpus=4, extra=machine.arguments) as running:
         whole_lines(running)

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-import commander
+import management
 import margay_run
 import node
 import pytest
@@ -29,10 +29,10 @@ OVERLAYS = {"ram": ("", ""), "scratch": ("margay.overlay=/dev/vdb", "disk = scra
 
 def make_archive(release, folder):
     """By the page's own lines, but for the release."""
-    text, = (block for block in commander.of_page("images", "sh", "images") if "bookworm debian.tar" in block)
+    text, = (block for block in management.of_page("images", "sh", "images") if "bookworm debian.tar" in block)
     lines = re.search(r"^mmdebstrap (?:.*\\\n)*.*$", text, re.MULTILINE)[0]
     assert "bookworm debian.tar" in lines
-    unit, = commander.of_page("images", "file", "host-keys.conf")
+    unit, = management.of_page("images", "file", "host-keys.conf")
     (folder / "host-keys.conf").write_text(unit)
     subprocess.run(["sh", "-ec", lines.replace("bookworm debian.tar", release + " debian.tar")], cwd=folder, check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

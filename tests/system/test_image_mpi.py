@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-import commander
+import management
 import margay_run
 import node
 import pytest
@@ -107,7 +107,7 @@ def fixture_image(tmp_path_factory):
     shutil.rmtree(dev)
     (top / "self-test").write_text(SELF_TEST)
     (top / "self-test").chmod(0o755)
-    text, = (block for block in commander.of_page("images", "sh", "images") if "margay-mpi-root" in block)
+    text, = (block for block in management.of_page("images", "sh", "images") if "margay-mpi-root" in block)
     assert text.count("--extract-hook=") == 1
     environment = {**os.environ, "PATH": "%s:%s" % (TOOLS, os.environ["PATH"])}
     subprocess.run(["sh", "-ec", text.replace("--extract-hook=", HOOKS + "--extract-hook=")], cwd=top, env=environment, check=True)

@@ -2,7 +2,7 @@
 """The operator's NMI (`vm nmi`): guests that hang with interrupts off hear it, once for each, whoever's their local APICs are.
 
 Tiny guests on both emulators, one beside which lets none in; Debian's kernel, which knows of no cause and says so, and panics where
-its command line wants that: on Bochs in the full tier. `margay nmi` asks for the same: test_commander.c, test_margay_client.py.
+its command line wants that: on Bochs in the full tier. `margay nmi` asks for the same: test_management.c, test_margay_client.py.
 """
 
 import node

@@ -13,10 +13,10 @@ import re
 import shutil
 import subprocess
 
-import commander
 import deb_package
 import debian_guest
 import disk
+import management
 import margay_run
 import node
 import pytest
@@ -47,7 +47,7 @@ def newer(package, directory):
 
 def first_hour():
     """What docs/first-hour.md has typed on the node, and its service.conf."""
-    (lines,), (service,) = commander.of_page("first-hour", "sh", "node"), commander.of_page("first-hour", "conf", "service.conf")
+    (lines,), (service,) = management.of_page("first-hour", "sh", "node"), management.of_page("first-hour", "conf", "service.conf")
     return lines.splitlines(), service + MORE
 
 
@@ -156,8 +156,8 @@ def test_own_grub(release, tmp_path):
         assert re.search("^.*margay: Margay %s, image default, loaded at 0x[0-9a-f]+ by GRUB " % re.escape(version),
                          running.text, re.MULTILINE)
         assert console.do("systemd-detect-virt") == "vm-other"
-        for page in "first-hour", "commander":
-            for line in "".join(commander.of_page(page, "sh", "debian")).splitlines():
+        for page in "first-hour", "management-vm":
+            for line in "".join(management.of_page(page, "sh", "debian")).splitlines():
                 if not line.startswith("crash "):
                     good(console, line)
         assert console.do("systemctl is-active margay-watch.socket margay-metrics.timer") == "active\nactive"

@@ -5,10 +5,10 @@ Guests with `button` and `evdev`, direct and emulated, one paused meanwhile, and
 tier).
 """
 
-import commander
+import management
 import node
 import pytest
-from commander import MESSAGE, RUN, TYPING, answers, tenant
+from management import MESSAGE, RUN, TYPING, answers, tenant
 from monitor_console import whole_lines
 
 LINUX = ("name = %s\nkernel = vmlinuz\ninitrd = tenant\nmemory = 128M\ncpus = 1-2\ninterrupts = %s\non_end = restart\n"
@@ -52,7 +52,7 @@ def test_stop():
     files = {name + ".conf": LINUX % (name, "emulated" if name == "emulated" else "direct")
              for name in ("direct", "emulated", "deaf")}
     files.update(vmlinuz=node.guest_file("vmlinuz"), initrd=tenant("acpi/button.ko", "input/evdev.ko"))
-    with commander.start("power-button", SCRIPT, files) as running:
+    with management.start("power-button", SCRIPT, files) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
     said, status = answers(run)

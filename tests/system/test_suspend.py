@@ -5,7 +5,7 @@ The button wakes it, whoever's its local APICs are; awake it is a key. Whether t
 6.1 takes it for none, 6.12 for one, natively as here. No press is two. With emulated ones and on Bochs in the full tier.
 """
 
-import commander
+import management
 import node
 import pytest
 import tiers
@@ -26,7 +26,7 @@ def press(console):
     tiers.full("qemu", "emulated"), ("qemu", "direct"), tiers.full("bochs", "emulated")])
 def test_wakes(machine, interrupts):
     """Three times. Its console goes on, to tell when the kernel sleeps: a press before that would keep it awake."""
-    files = {"kernel": node.guest_file(node.KERNEL), "initrd": commander.tenant("acpi/button.ko", "input/evdev.ko")}
+    files = {"kernel": node.guest_file(node.KERNEL), "initrd": management.tenant("acpi/button.ko", "input/evdev.ko")}
     vm = node.vm_text(machine, "no_console_suspend ignore_loglevel", interrupts=interrupts, on_end=None)
     iso = node.margay_iso("suspend-%s-%s" % (machine, interrupts), {"vm0.conf": vm}, files)
     with node.start("suspend-" + interrupts, machine, iso) as running:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A node that is none, for the client of the VM that commands (tools/client): a pseudo-terminal that answers as
-docs/commander.md has it."""
+docs/management-vm.md has it."""
 
 import contextlib
 import errno

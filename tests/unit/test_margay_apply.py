@@ -436,9 +436,9 @@ def test_timeout_is_handed_on(node, folder, programs):
 
 @throwaway.ALLOWED
 def test_the_page(node, machine, folder, tmp_path):
-    """docs/commander.md, with the VM file of the first hour."""
+    """docs/management-vm.md, with the VM file of the first hour."""
     (job,) = [block.text for block in margay_pages.all_blocks() if (block.page, block.name) == ("first-hour", "job.conf")]
-    typed = list(margay_pages.script("commander", "wanted"))
+    typed = list(margay_pages.script("management-vm", "wanted"))
     here = folder.path / "here"
     here.mkdir()
     for name, text in ("job.conf", job), ("vmlinuz", "kernel"), ("user.img", "initrd"):

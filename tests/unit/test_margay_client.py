@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The client of the VM that commands (tools/client), against a node that is none: a pseudo-terminal that answers as
-docs/commander.md has it."""
+docs/management-vm.md has it."""
 
 import glob
 import json
@@ -326,13 +326,13 @@ VM = "name=a\tstate=%s\tcpus=1\tmemory=1\tup=0\tstarts=%d\tfile=a.conf\tend=%s\t
     ("triple-fault", 0, 20), ("watchdog", 0, 21), ("machine-check", 0, 22), ("blocked", 0, 23), ("crash", 0, 24),
     ("not-started", 0, 30), ("of-later", 0, 31)])
 def test_wait_says_how_it_ended(start, end, status, code):
-    """By the end; by the state where a node does not say more; and as docs/commander.md has it."""
+    """By the end; by the state where a node does not say more; and as docs/management-vm.md has it."""
     line = VM % (end, 1, end, status, 0, "", "last words")
     got, out, err = start(lambda what, text: (0, line.encode())).run("wait", "a")
     assert (got, err) == (code, "") and re.search(r"^a +%s .* last words$" % end, out, re.MULTILINE)
     old = "name=a\tstate=%s\n" % end
     assert start(lambda what, text: (0, old.encode())).run("wait", "a")[0] == (0 if end == "exit" else code)
-    with open(os.path.join(TOP, "docs", "commander.md"), encoding="ascii") as f:
+    with open(os.path.join(TOP, "docs", "management-vm.md"), encoding="ascii") as f:
         table = dict((word, int(number)) for number, words in re.findall(r"^\| (\d+) \| (`[a-z0-9`, -]+`)", f.read(), re.MULTILINE)
                      for word in re.findall("`([a-z0-9-]+)`", words))
     assert end == "of-later" or (end, status) == ("exit", 0) or table[end] == code

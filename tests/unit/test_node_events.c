@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/test_commander.sources */
+/* UNIT: @tests/unit/test_management.sources */
 /*
  * What the node says of what has happened, and who has commanded it, to the VM that commands; and
- * its log from any place on. docs/commander.md
+ * its log from any place on. docs/management-vm.md
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "tests/unit/fake_commander.h"
+#include "tests/unit/fake_management.h"
 #include "vmm/management/private.h"
 #include "vmm/slots/node_events.h"
 #include "vmm/node/outcome.h"

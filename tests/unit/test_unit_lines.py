@@ -72,7 +72,7 @@ def test_each_list_is_used():
     assert there == used
 
 
-@pytest.mark.parametrize("kind, name", [("unit", "test_commander"), ("unit", "test_cstates"), ("fuzz", "fuzz_vmm")])
+@pytest.mark.parametrize("kind, name", [("unit", "test_management"), ("unit", "test_cstates"), ("fuzz", "fuzz_vmm")])
 def test_make_reads_the_same(tmp_path, kind, name):
     folder = {"unit": "unit", "fuzz": "fuzz-replay"}[kind]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}

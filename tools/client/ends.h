@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How VMs end, in the words of the node, and as the status of a program that has waited for that
- * (docs/commander.md).
+ * (docs/management-vm.md).
  */
 #ifndef MARGAY_ENDS_H
 #define MARGAY_ENDS_H

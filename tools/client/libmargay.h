@@ -2,7 +2,7 @@
 /*
  * libmargay: commands the node from the VM whose file says control = yes. One object has one
  * request at a time, and a port from that to its answer: any number of them may be open at once.
- * docs/commander.md has the protocol, and what the answers' lines say.
+ * docs/management-vm.md has the protocol, and what the answers' lines say.
  */
 #ifndef LIBMARGAY_H
 #define LIBMARGAY_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The node as its management VM sees it: the program margay, whose answers are JSON (docs/commander.md)."""
+"""The node as its management VM sees it: the program margay, whose answers are JSON (docs/management-vm.md)."""
 
 import json
 import subprocess

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * From a message of the VM that commands the node to what it asks for, and the answer
- * (docs/commander.md). A message that is none is refused and counted, and what comes next is a
+ * (docs/management-vm.md). A message that is none is refused and counted, and what comes next is a
  * message again: no state is kept of it.
  */
 #include "vmm/management/management.h"

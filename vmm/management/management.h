@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the VM that commands the node asks of it (docs/commander.md). Only in images with COMMANDER.
+ * What the VM that commands the node asks of it (docs/management-vm.md). Only in images with
+ * COMMANDER.
  */
 #ifndef VMM_COMMANDER_H
 #define VMM_COMMANDER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What has happened to VMs and to the node, and who has commanded it: the last of it, by number,
- * for the VM that commands (docs/commander.md). Without one nothing is kept. Any CPU, with any
+ * for the VM that commands (docs/management-vm.md). Without one nothing is kept. Any CPU, with any
  * lock; not in an NMI.
  */
 #ifndef VMM_NODE_EVENTS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The ports of the VM that commands the node, `control = yes`: a console with several ports (virtio
- * 1.2, 5.3), each of which takes requests and gives their answers (docs/commander.md). A request is
- * one chain of the guest's, copied once, then judged. A guest that does not read its answers gets
- * no others.
+ * 1.2, 5.3), each of which takes requests and gives their answers (docs/management-vm.md). A
+ * request is one chain of the guest's, copied once, then judged. A guest that does not read its
+ * answers gets no others.
  */
 #include <margay/errno.h>
 #include <margay/host.h>

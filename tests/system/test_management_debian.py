@@ -14,10 +14,10 @@ import shutil
 import subprocess
 import tempfile
 
-import commander
 import deb_package
 import debian_guest
 import disk
+import management
 import margay_run
 import node
 import pytest
@@ -34,7 +34,7 @@ HANG = "name = hang\nkernel = behave\nmemory = 32M\ncpus = 1-1\ncmdline = machin
 REPOSITORY = "deb [trusted=yes] file:/mnt ./"
 METRICS = "/var/lib/prometheus/node-exporter/margay.prom"
 # Other VMs print in between: what this says is read when they are over.
-SCRIPT = commander.RUN + r"""
+SCRIPT = management.RUN + r"""
 cd /mnt
 run before margay --json node
 run info margay --json info
@@ -90,8 +90,8 @@ def repository(packages):
 def start(packages):
     modules = {"kernel": os.path.join(debian_guest.DEBIAN, "vmlinuz"), "initrd": os.path.join(debian_guest.DEBIAN, "initrd"),
                "packages": repository(packages)}
-    iso = node.margay_iso("commander-debian", {"service.conf": "".join("%s = %s\n" % line for line in VM.items())}, modules)
-    return node.start("commander-debian", "qemu", iso, cpus=2, memory="2G", extra=debian_guest.DISK,
+    iso = node.margay_iso("management-debian", {"service.conf": "".join("%s = %s\n" % line for line in VM.items())}, modules)
+    return node.start("management-debian", "qemu", iso, cpus=2, memory="2G", extra=debian_guest.DISK,
                       timeout=debian_guest.MINUTES * 60)
 
 
@@ -112,7 +112,7 @@ def install(console, package):
 def check_commands(console):
     """Two VMs, one of Linux that ends by itself, and one that has to be stopped; nothing is left of them."""
     console.do("bash /mnt/script >/tmp/said 2>&1")
-    said, status = commander.read_answers(console.do("cat /tmp/said"))
+    said, status = management.read_answers(console.do("cat /tmp/said"))
     assert {what: code for what, code in status.items() if code} == {"refused": 1, "stopped": 10}, said
     assert json.loads(said["info"])["commander"] == "service"
     assert re.search(r"^job +poweroff ", said["end"], re.MULTILINE)
@@ -122,7 +122,7 @@ def check_commands(console):
     assert said["refused"] == "margay: hang is not over: stop it first"
     assert re.search(r"^hang +stopped ", said["stopped"], re.MULTILINE)
     assert [vm["name"] for vm in json.loads(said["at-last"])] == ["service"]
-    before, after = (commander.free(said[when]) for when in ("before", "after"))
+    before, after = (management.free(said[when]) for when in ("before", "after"))
     # What more slots take may break one piece of 2 MiB for the hypervisor's own.
     assert before - after in (0, 2 << 20)
 

@@ -3,8 +3,8 @@
  * The monitor as the VM that commands sees it, without VMs that run: started ones do so on paper.
  * Messages go in, answers come out; one program of a test or fuzzer includes it.
  */
-#ifndef TESTS_FAKE_COMMANDER_H
-#define TESTS_FAKE_COMMANDER_H
+#ifndef TESTS_FAKE_MANAGEMENT_H
+#define TESTS_FAKE_MANAGEMENT_H
 
 #include <errno.h>
 #include <stdarg.h>

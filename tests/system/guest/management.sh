@@ -1,6 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
-# margay.test=commander: the VM that commands the node. What it does is its test's: /commander/script, which another archive brings.
+# margay.test=management: the VM that commands the node. What it does is its test's: /management/script, which
+# another archive brings.
 . /etc/profile
 report() { echo "margay-test: $1: $2"; }
 modprobe virtio_pci
@@ -10,6 +11,6 @@ for i in $(seq 100); do
 	[ -e /sys/class/virtio-ports/vport1p3/name ] && break
 	sleep 0.1
 done
-cd /commander && . ./script
+cd /management && . ./script
 echo "margay-test: done"
 poweroff

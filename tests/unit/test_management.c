@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/test_commander.sources */
+/* UNIT: @tests/unit/test_management.sources */
 /*
  * The node as the VM that commands it sees it: messages, rights, images, files of VMs.
- * docs/commander.md
+ * docs/management-vm.md
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "tests/unit/fake_commander.h"
+#include "tests/unit/fake_management.h"
 #include "tests/unit/lost_memory.h"
 #include "vmm/management/sha256.h"
 #include "vmm/node/outcome.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/fuzz/fuzz_commander.sources */
+/* UNIT: @tests/fuzz/fuzz_management.sources */
 /* FUZZ: -max_len=600 -dict=tests/fuzz/config.dict vmm/management/?*.c vmm/config/config_control.c */
 /*
  * A commander that sends anything: messages of its bytes, requests with a right head, and the
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/fake_commander.h"
+#include "tests/unit/fake_management.h"
 #include "vmm/management/private.h"
 #include "vmm/management/sha256.h"
 #include "vmm/slots/node_events.h"

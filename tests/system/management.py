@@ -43,17 +43,17 @@ def add_drivers(root, names):
 
 
 def initrd(name, script, files, drivers=()):
-    """Behind initrd: the client, drivers, and what the script needs, in /commander."""
-    directory = os.path.join(node.BUILD, "commander")
+    """Behind initrd: the client, drivers, and what the script needs, in /management."""
+    directory = os.path.join(node.BUILD, "management")
     os.makedirs(directory, exist_ok=True)
     target = os.path.join(directory, name)
     with tempfile.TemporaryDirectory() as root:
         add_drivers(root, ("virtio_pci", "virtio_console", *drivers))
         os.makedirs(os.path.join(root, "bin"))
-        os.makedirs(os.path.join(root, "commander"))
+        os.makedirs(os.path.join(root, "management"))
         shutil.copy(os.path.join(node.BUILD, "margay"), os.path.join(root, "bin"))
         for file, content in {"script": script, **files}.items():
-            path = os.path.join(root, "commander", file)
+            path = os.path.join(root, "management", file)
             if os.path.exists(content):
                 shutil.copy(content, path)
             else:
@@ -67,7 +67,7 @@ def initrd(name, script, files, drivers=()):
 def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules=None, node_memory="1536M", node_cpus=3, extra=(),
           times=1, **keys):
     keys = {"name": "service", "cpus": "0-0", "memory": "512M", "control": "yes", "control_may": rights, **keys}
-    text = node.vm_text(machine, "margay.test=commander", **keys)
+    text = node.vm_text(machine, "margay.test=management", **keys)
     vms = {"service.conf": text, **dict(others)}
     iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL), "initrd": initrd(name, script, files),
                                       **(modules or {})})
@@ -120,7 +120,7 @@ type_in() { until [ "$(prompts $1)" -ge "$2" ]; do sleep 0.2; done; echo "$3" | 
 
 def tenant(*modules):
     """A small initrd of a guest with these drivers in its root: the VM that commands has not room for a large one."""
-    target = os.path.join(node.BUILD, "commander", "tenant-" + os.path.basename(modules[0]))
+    target = os.path.join(node.BUILD, "management", "tenant-" + os.path.basename(modules[0]))
     os.makedirs(os.path.dirname(target), exist_ok=True)
     with tempfile.TemporaryDirectory() as root:
         for name in modules:

@@ -3,7 +3,7 @@
 them, starts, watches and ends them.
 
 A VM with Debian's kernel, its own `virtio_console` and `build/margay` commands its node, on
-QEMU. `test_commander.c`: messages, rights, images, files, dumps; `fuzz_commander`: anything it may send.
+QEMU. `test_management.c`: messages, rights, images, files, dumps; `fuzz_management`: anything it may send.
 
 In the full tier it crashes after each message of a VM's life, and finds all as that has left it; a start and a stop
 are counted (`test_costs`); the commands of first-hour.md are run; 200 VMs, on Bochs 20, are made, run and forgotten
@@ -17,8 +17,8 @@ import json
 import os
 import re
 
-import commander
 import instructions
+import management
 import margay_run
 import node
 import pytest
@@ -28,7 +28,7 @@ from monitor_console import Console, whole_lines
 BEHAVE = "name = %s\nkernel = behave\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=qemu mode=%s\n"
 
 
-SCRIPT = commander.RUN + r"""
+SCRIPT = management.RUN + r"""
 run info margay --json info
 run nothing margay --json list
 run put margay image put behave
@@ -112,11 +112,11 @@ FILES = {
 def test_commands():
     """All that a VM may do to others, by the client's own words; what is refused, with its reason; and that nothing is left."""
     files = {**FILES, "behave": tiny.elf("behave"), "vmlinuz": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}
-    with commander.start("commander-commands", SCRIPT, files) as running:
+    with management.start("management-commands", SCRIPT, files) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
     assert run.has_line("margay: node: end=poweroff vms=1 failed=0"), run.text[-4000:]
-    said, status = commander.answers(run)
+    said, status = management.answers(run)
     refused = {"taken", "again", "wrong", "outside", "in-use", "gone", "paused", "not-over", "boot"}
     assert {what for what, code in status.items() if code == 1} == refused, status
     assert {what: code for what, code in status.items() if code > 1} == {"usage": 2, "stopped": 10, "keys": 10}
@@ -138,8 +138,8 @@ def test_commands():
     assert images["behave"]["sha256"] == images["twin"]["sha256"] and images["kernel"]["boot"] is True and "a" not in images
     with open(files["behave"], "rb") as f:
         assert images["behave"]["sha256"] == hashlib.sha256(f.read()).hexdigest()
-    assert commander.free(said["before"]) - commander.free(said["during"]) == 2 << 20
-    assert commander.free(said["before"]) == commander.free(said["after"])
+    assert management.free(said["before"]) - management.free(said["during"]) == 2 << 20
+    assert management.free(said["before"]) == management.free(said["after"])
     assert json.loads(said["refused"])["refused"] == 3
     states = {vm["name"]: vm["state"] for vm in json.loads(said["running"])}
     assert states["service"] == states["hang"] == "running" and states["linux"] in ("running", "changing")
@@ -159,7 +159,7 @@ def test_commands():
     assert len(run.lines("hang: end=stopped$")) == 2
     # The images are gone, too: two more than at `before`, of 2 MiB each.
     assert all(image["boot"] for image in json.loads(said["no-images"]))
-    assert commander.is_back(said["before"], said["at-last"], 2 << 20)
+    assert management.is_back(said["before"], said["at-last"], 2 << 20)
     assert "commander: hang: destroyed" in said["log"]
     check_events(json.loads(said["events"]), {vm["name"]: vm["ended"] for vm in json.loads(said["list-at-last"])})
     assert all(re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+0000 margay: ", line) for line in said["whole-log"].split("\n"))
@@ -189,7 +189,7 @@ def check_events(events, ended):
 # Of each of two. The machine has three CPUs, one of which is never idle: a build host of two cores, beside others, took 17 s
 # for a VM.
 CYCLES = {"qemu": 100, "bochs": 10}
-CYCLE = commander.RUN + r"""
+CYCLE = management.RUN + r"""
 run put margay image put behave a
 run put margay image put ports b
 cycle() {
@@ -218,7 +218,7 @@ def test_cycles(machine):
     watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 2-2\ncmdline = machine=%s mode=hang\n" % machine
     files = {"behave": tiny.elf("behave"), "ports": tiny.elf("ports"), "a.conf": vm % ("a", "a"), "b.conf": vm % ("b", "b")}
     script = CYCLE.replace("CYCLES", str(CYCLES[machine]))
-    with commander.start("commander-cycles-" + machine, script, files, machine=machine, others={"watched.conf": watched},
+    with management.start("management-cycles-" + machine, script, files, machine=machine, others={"watched.conf": watched},
                          modules={"behave": tiny.elf("behave")}, rights="create, destroy, console, cpus:1, memory:64M",
                          times=3) as running:
         whole_lines(running)
@@ -226,9 +226,9 @@ def test_cycles(machine):
         console = Console(running)
         assert console.answer("vm stop watched") == ["watched: stops"]
         run = node.Run(running, running.wait())
-    said, _ = commander.answers(run)
+    said, _ = management.answers(run)
     assert said["good"] == str(CYCLES[machine]), run.text[-4000:]
-    assert commander.free(said["before"]) == commander.free(said["after"])
+    assert management.free(said["before"]) == management.free(said["after"])
     assert json.loads(said["before"])["hypervisor"]["used"] == json.loads(said["after"])["hypervisor"]["used"]
     assert said["exits"] == said["exits-after"]
 
@@ -266,7 +266,7 @@ for n in $(seq LIVES); do
 	done
 done
 """
-TWO_CPUS = commander.RUN + r"""
+TWO_CPUS = management.RUN + r"""
 all() { margay --json node && margay --json image list && margay --json list | grep -o '"name":"[^"]*"' || echo failed; }
 run put margay image put behave
 run twin margay image put behave twin
@@ -302,12 +302,12 @@ def test_two_cpus():
     files = {"behave": tiny.elf("behave"), "looks": LOOKS, "one.conf": BEHAVE % ("one", "hang") + "cpus = 2-2\n",
              "two.conf": BEHAVE.replace("= behave", "= twin") % ("two", "hang") + "cpus = 2-2\n"}
     files.update((name, text.replace("LIVES", str(LIVES))) for name, text in (("life", LIFE), ("rival", RIVAL)))
-    with commander.start("commander-two-cpus", TWO_CPUS, files, "create, destroy, console, cpus:2, memory:128M",
+    with management.start("management-two-cpus", TWO_CPUS, files, "create, destroy, console, cpus:2, memory:128M",
                          cpus="0-1") as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.text[-4000:]
-    said, _ = commander.answers(run)
+    said, _ = management.answers(run)
     assert said["good"] == str(LIVES) and int(said["looked"]) > LIVES // 3, run.text[-4000:]
     # It has been seen in all the states of its life, or nobody was in anybody's way.
     assert {"not-started", "running", "paused"} <= set(said["seen"].split()), said["seen"]
@@ -319,7 +319,7 @@ def test_two_cpus():
 
 
 # What the service VM does, a message each; it crashes after each of them in turn, restarts, and says what it finds.
-STEPS = commander.MESSAGE + r"""
+STEPS = management.MESSAGE + r"""
 step1() {
 	printf 'image %d %s' $(stat -c %s behave) $(sha256sum behave | cut -d' ' -f1) >/tmp/text
 	exec 3>/dev/$port
@@ -357,11 +357,11 @@ def test_crashes():
     had begun to come is gone."""
     one = "name = one\nkernel = image\nmemory = 32M\ncmdline = machine=qemu mode=hang\n"
     files = {"behave": tiny.elf("behave"), "one.conf": one}
-    with commander.start("commander-crashes", commander.RUN + STEPS, files, on_end=None, on_crash="restart", on_reboot="restart",
+    with management.start("management-crashes", management.RUN + STEPS, files, on_end=None, on_crash="restart", on_reboot="restart",
                          on_poweroff="poweroff_node") as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
-    said, _ = commander.answers(run)
+    said, _ = management.answers(run)
     assert "step" not in said and run.has_line("service: restart 10"), run.text[-4000:]
     for n, state in enumerate(FOUND):
         vms = {vm["name"]: vm["state"] for vm in json.loads(said["found-%d" % (n + 1)])}
@@ -369,12 +369,12 @@ def test_crashes():
         images = {image["name"] for image in json.loads(said["images-%d" % (n + 1)]) if not image["boot"]}
         assert images == ({"image"} if 3 <= n <= 9 else set()), n
         taken = (2 << 20 if images else 0) + (32 << 20 if state in ("running", "paused") else 0)
-        assert commander.free(said["node-1"]) - commander.free(said["node-%d" % (n + 1)]) == taken, n
+        assert management.free(said["node-1"]) - management.free(said["node-%d" % (n + 1)]) == taken, n
 
 
 # Each step waits until nothing of the one before is left to do.
 START, STOP = 5000000, 1000000
-COSTS = commander.RUN + r"""
+COSTS = management.RUN + r"""
 run put margay image put behave image
 run create margay create one.conf
 is() { until margay show one | grep -q "^one  *$1"; do sleep 0.5; done; }
@@ -393,9 +393,9 @@ def test_costs():
     the command to its end; and none on the CPU of another VM. There is no screen, on which a free CPU would draw what is said."""
     one = "name = one\nkernel = image\nmemory = 1G\ncpus = 2-2\ndebug_exit = yes\ncmdline = machine=qemu mode=hang\n"
     watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 1-1\ncmdline = machine=qemu mode=hang\n"
-    counted = instructions.Counted("commander-costs")
+    counted = instructions.Counted("management-costs")
     starts, stops = [], []
-    with commander.start("commander-costs", COSTS, {"behave": tiny.elf("behave"), "one.conf": one},
+    with management.start("management-costs", COSTS, {"behave": tiny.elf("behave"), "one.conf": one},
                          others={"watched.conf": watched}, modules={"behave": tiny.elf("behave")},
                          rights="create, destroy, cpus:2, memory:1100M", node_memory="2G",
                          extra=[*counted.arguments, "-vga", "none"]) as running:
@@ -427,16 +427,16 @@ def first_hour_key(text, key):
 @pytest.mark.full
 def test_first_hour():
     """An operator's first hour, as docs/first-hour.md has it: all that is typed in the service VM is right, and ends as it says."""
-    lines = [line for block in commander.of_page("first-hour", "sh", "service") for line in block.splitlines()]
+    lines = [line for block in management.of_page("first-hour", "sh", "service") for line in block.splitlines()]
     assert len(lines) > 15 and all(line.startswith("margay ") for line in lines)
-    script = "cd /commander\n" + commander.RUN + "".join("run line%d sh -c '%s'\n" % pair for pair in enumerate(lines))
-    (service,), (job,) = (commander.of_page("first-hour", "conf", name) for name in ("service.conf", "job.conf"))
+    script = "cd /management\n" + management.RUN + "".join("run line%d sh -c '%s'\n" % pair for pair in enumerate(lines))
+    (service,), (job,) = (management.of_page("first-hour", "conf", name) for name in ("service.conf", "job.conf"))
     files = {"job.conf": job.replace("panic=-1", "panic=-1 margay.test=smp"), "vmlinuz": node.guest_file("vmlinuz"),
              "user.img": node.guest_file("initrd")}
-    with commander.start("commander-first-hour", script, files, rights=first_hour_key(service, "control_may")) as running:
+    with management.start("management-first-hour", script, files, rights=first_hour_key(service, "control_may")) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
-    said, status = commander.answers(run)
+    said, status = management.answers(run)
     # All but to wait for one that is killed.
     assert sorted(status.values()) == [0] * (len(lines) - 1) + [10], (status, run.text[-4000:])
     by_line = {line: said["line%d" % n] for n, line in reversed(list(enumerate(lines)))}
@@ -448,19 +448,20 @@ def test_first_hour():
 
 @pytest.mark.full
 def test_typed_in_the_page():
-    """What docs/commander.md has typed in the VM that commands, with the first hour's job; its input is no terminal. A core file is
-    there at the end."""
-    lines = [line for block in commander.of_page("commander", "sh", "service") for line in block.splitlines()]
+    """What docs/management-vm.md has typed in the VM that commands, with the first hour's job; its input is no terminal. A core
+    file is there at the end."""
+    lines = [line for block in management.of_page("management-vm", "sh", "service") for line in block.splitlines()]
     assert len(lines) > 8 and all(line.startswith("margay ") for line in lines)
     typed = "".join("run line%d sh -c '%s </dev/null'\n" % pair for pair in enumerate(lines))
-    script = "cd /commander\n" + commander.RUN + typed + "run core sh -c 'head -c 4 job.core | tail -c 3'\n"
-    (service,), (job,) = commander.of_page("commander", "conf", "service.conf"), commander.of_page("first-hour", "conf", "job.conf")
+    script = "cd /management\n" + management.RUN + typed + "run core sh -c 'head -c 4 job.core | tail -c 3'\n"
+    (service,), (job,) = (management.of_page(*place) for place in (
+        ("management-vm", "conf", "service.conf"), ("first-hour", "conf", "job.conf")))
     files = {"job.conf": job.replace("panic=-1", "panic=-1 margay.test=smp"), "vmlinuz": node.guest_file("vmlinuz"),
              "user.img": node.guest_file("initrd")}
-    with commander.start("commander-page", script, files, rights=first_hour_key(service, "control_may")) as running:
+    with management.start("management-page", script, files, rights=first_hour_key(service, "control_may")) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
-    said, status = commander.answers(run)
+    said, status = management.answers(run)
     assert set(status.values()) == {0}, (status, run.text[-4000:])
     assert said["core"] == "ELF"
     by_line = {line: said["line%d" % n] for n, line in enumerate(lines)}

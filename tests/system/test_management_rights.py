@@ -11,12 +11,12 @@ import json
 import os
 import re
 
-import commander
+import management
 import margay_run
 import node
 import pytest
 import tiny
-from commander import RUN, TYPING, answers, free, is_back, tenant
+from management import RUN, TYPING, answers, free, is_back, tenant
 from monitor_console import Console, whole_lines
 from passthrough import make_disk
 
@@ -73,7 +73,7 @@ def test_room():
     who does not find room even so is told how much there is, to the byte."""
     files = {"behave": tiny.elf("behave"), **{vm + ".conf": SMALL % (vm, memory)
                                               for vm, memory in (("one", "32M"), ("two", "46M"), ("three", "32M"))}}
-    with commander.start("commander-room", ROOM, files, "create, destroy, console, cpus:1-2, memory:52M") as running:
+    with management.start("management-room", ROOM, files, "create, destroy, console, cpus:1-2, memory:52M") as running:
         whole_lines(running)
         run, said, status = finish(running)
     assert {what for what, code in status.items() if code} == {"put-d", "put-e", "three", "in-use"}, (status, run.text[-4000:])
@@ -158,17 +158,17 @@ def test_function():
     """A disk of the node's, for one VM that it makes and then for another, which does not start before: both find what the file
     behind it has, and leave what they say that they have written; it is nobody's then, also after a kill amid writes. No function
     but the one that it may have."""
-    image = make_disk("commander-function", 4 * MIB)
+    image = make_disk("management-function", 4 * MIB)
     with open(image, "rb") as f:
         content = f.read()
     files = {"first.conf": DISK_VM % ("first", "1-1", "06", IDENTITY), "second.conf": DISK_VM % ("second", "2-2", "06", IDENTITY),
              "other.conf": DISK_VM % ("other", "2-2", "07", IDENTITY),
              "offset.conf": DISK_VM % ("offset", "2-2", "06", "memory_map = offset\ndma = identity\n"),
              "vmlinuz": node.guest_file("vmlinuz"), "initrd": tenant(*("../%s.ko" % name for name in NVME))}
-    other = make_disk("commander-other", MIB)
+    other = make_disk("management-other", MIB)
     nvme = ["-drive", "if=none,id=one,format=raw,file=" + image, "-device", "nvme,drive=one,serial=one,addr=6",
             "-drive", "if=none,id=two,format=raw,file=" + other, "-device", "nvme,drive=two,serial=two,addr=7"]
-    with commander.start("commander-function", FUNCTION, files, "create, destroy, console, cpus:1-2, memory:384M, dma:identity, "
+    with management.start("management-function", FUNCTION, files, "create, destroy, console, cpus:1-2, memory:384M, dma:identity, "
                          "pci:00:06.0", extra=nvme) as running:
         whole_lines(running)
         run, said, status = finish(running)
@@ -238,7 +238,7 @@ def test_boot(right):
     watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 2-2\ncmdline = machine=qemu mode=keys\n"
     script = BOOT.replace("WATCHED", GRANTED if granted else REFUSED)
     rights = "create, destroy, console, dump, cpus:1" + (", boot" if granted else "")
-    with commander.start("commander-boot-" + right, script, {}, rights, others={"watched.conf": watched},
+    with management.start("management-boot-" + right, script, {}, rights, others={"watched.conf": watched},
                          modules={"behave": tiny.elf("behave")}) as running:
         whole_lines(running)
         if not granted:
