@@ -5,6 +5,9 @@
 export KCONFIG_CONFIG := $(B)/.config
 kconfig = $(PYTHON) -m
 
+# What an option was called before: a configuration of then goes on meaning it.
+renamed = sed -E 's/^(\# )?CONFIG_COMMANDER\b/\1CONFIG_MANAGEMENT_VM/'
+
 ifneq ($(CONFIG_GOALS),)
 include $(B)/auto.conf
 
@@ -15,13 +18,14 @@ needed:
 
 $(B)/.config: Kconfig | needed
 	@mkdir -p $(B)
-	$(Q)if [ -e $@ ]; then $(kconfig) olddefconfig Kconfig; \
+	$(Q)if [ -e $@ ]; then $(renamed) -i $@ && $(kconfig) olddefconfig Kconfig; \
 	else $(kconfig) defconfig --kconfig Kconfig configs/default_defconfig; fi >/dev/null
 	@touch $@
 
 # The same for make, for C, and as one file per option that is touched when that option changes (tools/fixdep).
 $(B)/auto.conf: $(B)/.config
 	$(call say,CONFIG,$@)
+	$(Q)$(renamed) -i $<
 	$(Q)$(kconfig) genconfig --config-out $@ --header-path $(B)/config.h --sync-deps=$(B)/config Kconfig
 	@touch $@
 endif
@@ -35,7 +39,7 @@ $(B)/unit/config.h: Kconfig
 
 %_defconfig: configs/%_defconfig | needed
 	@mkdir -p $(B)
-	$(Q)$(kconfig) defconfig --kconfig Kconfig $<
+	$(Q)$(renamed) $< >$(B)/.config && $(kconfig) olddefconfig Kconfig
 
 menuconfig: $(B)/.config
 	$(Q)$(kconfig) menuconfig Kconfig

@@ -142,9 +142,9 @@ const struct host_module *host_module(unsigned i);
 u64 host_module_room(void);
 
 /*
- * In images with COMMANDER: data that from now on are a module, too, which nobody writes to; its
- * name is none of another's and stays as long. 0, or -ENOSPC. Nobody uses one that is removed. One
- * call at a time, on any CPU.
+ * In images with MANAGEMENT_VM: data that from now on are a module, too, which nobody writes to;
+ * its name is none of another's and stays as long. 0, or -ENOSPC. Nobody uses one that is removed.
+ * One call at a time, on any CPU.
  */
 #define HOST_LATE_MODULES 128u
 int host_module_add(const char *name, const void *data, u64 size);
@@ -448,10 +448,10 @@ int host_no_memory(const char *who);
  */
 bool host_log_last(unsigned boot, unsigned lines, void (*fn)(const char *text));
 /*
- * Only in images with COMMANDER: copies whole lines of this boot's log from byte *from of it on, or
- * from the oldest that there is, which *from becomes; as many as fit into `room`. Each is '0' for
- * what is always shown, '1', or '2' for what the line does not show, then its text and a newline.
- * Returns their bytes.
+ * Only in images with MANAGEMENT_VM: copies whole lines of this boot's log from byte *from of it
+ * on, or from the oldest that there is, which *from becomes; as many as fit into `room`. Each is
+ * '0' for what is always shown, '1', or '2' for what the line does not show, then its text and a
+ * newline. Returns their bytes.
  */
 u32 host_log_copy(u64 *from, char *to, u32 room);
 /* When the log began, by its times: milliseconds since 1970; 0: its lines have none. */

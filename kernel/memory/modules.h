@@ -18,7 +18,7 @@ struct host_module;
  */
 void modules_init(const struct bootinfo *bi);
 
-#if IS_ENABLED(CONFIG_COMMANDER)
+#if IS_ENABLED(CONFIG_MANAGEMENT_VM)
 /*
  * The i-th of those that came later, one without a name where one has gone; NULL past the last.
  */

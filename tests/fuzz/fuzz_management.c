@@ -30,7 +30,7 @@ static const char *name(struct fuzz_in *in)
 /* An announcement that is right, and perhaps its data. */
 static void transfer(struct fuzz_in *in)
 {
-	unsigned session = fuzz_u8(in) % COMMANDER_PORTS, how = fuzz_u8(in);
+	unsigned session = fuzz_u8(in) % MANAGEMENT_PORTS, how = fuzz_u8(in);
 	char line[200];
 	u8 digest[32], data[40];
 	struct sha256 s;
@@ -44,11 +44,11 @@ static void transfer(struct fuzz_in *in)
 	n = snprintf(line, sizeof(line), "%s %lu ", name(in), how & 64 ? size : size << (how >> 3));
 	for (unsigned i = 0; i < 32; i++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "%02x", digest[i]);
-	commander_request(session, COMMANDER_IMAGE, line, (u32)n);
+	management_request(session, MANAGEMENT_IMAGE, line, (u32)n);
 	if (how & 128)
-		commander_request(session, COMMANDER_DATA, data, (u32)size);
+		management_request(session, MANAGEMENT_DATA, data, (u32)size);
 	if (fuzz_u8(in) & 1)
-		commander_request(session, COMMANDER_IMAGE_END, "", 0);
+		management_request(session, MANAGEMENT_IMAGE_END, "", 0);
 }
 
 static void create(struct fuzz_in *in)
@@ -59,7 +59,7 @@ static void create(struct fuzz_in *in)
 
 	while (in->left && n < (int)sizeof(text) - 1 && *in->p)
 		text[n++] = (char)fuzz_u8(in);
-	commander_request(0, COMMANDER_CREATE, text, (u32)n);
+	management_request(0, MANAGEMENT_CREATE, text, (u32)n);
 }
 
 static void anything(struct fuzz_in *in)
@@ -72,10 +72,10 @@ static void anything(struct fuzz_in *in)
 		bytes[i] = fuzz_u8(in);
 	if (n >= 16 && fuzz_u8(in) & 1)
 		memcpy(bytes,
-		       &(struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, bytes[6], 1,
-						    n - 16 },
+		       &(struct management_message){ MANAGEMENT_MAGIC, MANAGEMENT_VERSION, bytes[6],
+						     1, n - 16 },
 		       16);
-	commander_bytes(fuzz_u8(in) % COMMANDER_PORTS, bytes, n, &what);
+	management_bytes(fuzz_u8(in) % MANAGEMENT_PORTS, bytes, n, &what);
 }
 
 /* Events are lines of ten values, whatever came. */
@@ -84,8 +84,8 @@ static void check_events(void)
 	const char *p, *end;
 	unsigned tabs = 9;
 
-	commander_request(0, COMMANDER_EVENTS, "0", 1);
-	p = (const char *)answer.data + sizeof(struct commander_message);
+	management_request(0, MANAGEMENT_EVENTS, "0", 1);
+	p = (const char *)answer.data + sizeof(struct management_message);
 	end = (const char *)answer.data + answer.size;
 	CHECK(!strncmp(p, "next=", 5));
 	while (*p++ != '\n')
@@ -99,7 +99,7 @@ static void check_events(void)
 
 static void check(void)
 {
-	const struct commander_message *head = (const struct commander_message *)answer.data;
+	const struct management_message *head = (const struct management_message *)answer.data;
 
 	for (u32 i = 0; head->what && i < head->size; i++) {
 		u8 c = answer.data[sizeof(*head) + i];
@@ -117,10 +117,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct fuzz_in in = { data, size };
 
-	commander_begin(RIGHTS);
+	management_begin(RIGHTS);
 	events_start();
 	/* One of the boot, to be read. */
-	commander_there(false)[5 * 512] = 1;
+	management_there(false)[5 * 512] = 1;
 	for (unsigned i = 0; in.left && i < STEPS; i++, fuzz_actions++) {
 		u8 op = fuzz_u8(&in);
 		const char *whom = name(&in);
@@ -132,33 +132,33 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		else if (op < 160)
 			create(&in);
 		else if (op < 168)
-			commander_close(op % COMMANDER_PORTS);
+			management_close(op % MANAGEMENT_PORTS);
 		else
-			commander_request(op % COMMANDER_PORTS, op % COMMANDER_REQUESTS, whom,
-					  (u32)strlen(whom));
+			management_request(op % MANAGEMENT_PORTS, op % MANAGEMENT_REQUESTS, whom,
+					   (u32)strlen(whom));
 		check();
 	}
 	check_events();
-	for (unsigned i = 0; i < COMMANDER_PORTS; i++)
-		commander_close(i);
+	for (unsigned i = 0; i < MANAGEMENT_PORTS; i++)
+		management_close(i);
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
-		commander_request(0, COMMANDER_STOP, names[i], (u32)strlen(names[i]));
-		commander_request(0, COMMANDER_DESTROY, names[i], (u32)strlen(names[i]));
+		management_request(0, MANAGEMENT_STOP, names[i], (u32)strlen(names[i]));
+		management_request(0, MANAGEMENT_DESTROY, names[i], (u32)strlen(names[i]));
 	}
 	/* Their names may be others. */
 	for (unsigned i = 2; i < monitor_nr_slots; i++) {
 		const char *last = monitor_vm_name(i);
 
-		commander_request(0, COMMANDER_STOP, last, (u32)strlen(last));
+		management_request(0, MANAGEMENT_STOP, last, (u32)strlen(last));
 		CHECK(!last[0] ||
-		      !commander_request(0, COMMANDER_DESTROY, last, (u32)strlen(last)));
+		      !management_request(0, MANAGEMENT_DESTROY, last, (u32)strlen(last)));
 		CHECK(!monitor_vm_name(i)[0]);
 	}
 	for (unsigned i = 1; i < fake_host.nr_modules; i++)
 		if (fake_host.modules[i].name[0])
-			CHECK(!commander_request(0, COMMANDER_IMAGE_REMOVE,
-						 fake_host.modules[i].name,
-						 (u32)strlen(fake_host.modules[i].name)));
+			CHECK(!management_request(0, MANAGEMENT_IMAGE_REMOVE,
+						  fake_host.modules[i].name,
+						  (u32)strlen(fake_host.modules[i].name)));
 	CHECK(!images_bytes() && !fake_host.nr_extents);
 	return 0;
 }

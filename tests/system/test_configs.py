@@ -114,9 +114,20 @@ def test_default_has_what_sites_use():
     off = {option for option in OPTIONS if not enabled(kconf, option)}
     assert off == {"GDB", "DEBUG_CLOCK", "DEBUG_FAULT"}
     assert all(re.search(r"\boff\b", kconf.syms[option].nodes[0].help) for option in off)
-    sites = ("IOMMU", "SRIOV", "VIRTIO", "VIRTIO_NET", "COMMANDER", "VM_COUNTERS", "VM_RDT", "VM_MACHINE_CHECKS", "HEST",
+    sites = ("IOMMU", "SRIOV", "VIRTIO", "VIRTIO_NET", "MANAGEMENT_VM", "VM_COUNTERS", "VM_RDT", "VM_MACHINE_CHECKS", "HEST",
              "CPU_POWER", "CORRECTED_ERRORS", "VM_CST")
     assert [option for option in sites if enabled(tiny_kconf, option)] == []
+
+
+@pytest.mark.parametrize("age", [0, 1 << 30], ids=["new", "old"])
+def test_option_of_another_name(tmp_path, age):
+    """A .config of before, newer and older than Kconfig: the option is off by the name that it has now."""
+    path = tmp_path / ".config"
+    path.write_text("# CONFIG_COMMANDER is not set\n")
+    os.utime(path, (path.stat().st_mtime - age,) * 2)
+    made = tmp_path / "auto.conf"
+    subprocess.run(["make", "-s", "B=%s" % tmp_path, str(made)], cwd=configs.TOP, check=True)
+    assert "# CONFIG_MANAGEMENT_VM is not set\n" in made.read_text() and "COMMANDER" not in path.read_text()
 
 
 def guest_lines(*arguments):

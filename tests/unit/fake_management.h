@@ -35,7 +35,7 @@ struct output_ring output_rings[MONITOR_MAX_VMS];
 
 static struct vm_config service_config;
 static struct vm service = { .name = "service", .config = &service_config };
-static struct commander_answer answer;
+static struct management_answer answer;
 
 unsigned monitor_vm_count(void)
 {
@@ -67,11 +67,11 @@ const char *monitor_state_name(const struct monitor_vm *info)
 	return info->state == MONITOR_VM_RUNNING ? "running" : "over";
 }
 
-static struct vm *commander_held; /* what any VM runs as; NULL: as its slot says */
+static struct vm *management_held; /* what any VM runs as; NULL: as its slot says */
 
 struct vm *monitor_vm_hold(unsigned i)
 {
-	return commander_held ? commander_held : monitor_slots[i].vm;
+	return management_held ? management_held : monitor_slots[i].vm;
 }
 
 void monitor_vm_release(void) { }
@@ -254,12 +254,12 @@ int monitor_vm_start(unsigned i)
 }
 
 /* so many times more it still starts when it is to stop and start again */
-static unsigned commander_starting;
+static unsigned management_starting;
 
 int monitor_vm_stop(unsigned i, bool again)
 {
 	if (monitor_slots[i].state != STARTED ||
-	    (again && commander_starting && commander_starting--))
+	    (again && management_starting && management_starting--))
 		return -ENODEV;
 	monitor_slots[i].state = OVER;
 	return 0;
@@ -288,7 +288,7 @@ void host_module_remove(const char *name)
 }
 
 /* The file of the VM that commands has these rights; nothing else is there but its kernel. */
-static void commander_begin(const char *rights)
+static void management_begin(const char *rights)
 {
 	struct config_error err;
 	char text[400];
@@ -312,7 +312,7 @@ static void commander_begin(const char *rights)
  * A VM of two vCPUs that runs, with memory at 0 and at 1 MiB, of which one page in the middle is
  * not zero.
  */
-static u64 *commander_there(bool created)
+static u64 *management_there(bool created)
 {
 	static u8 ram[70 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 	static struct vcpu *vcpus[2] = { &there_vcpu[0], &there_vcpu[1] };
@@ -345,35 +345,35 @@ static u64 *commander_there(bool created)
 }
 
 /* A message of any bytes; what the answer says. */
-static const char *commander_bytes(unsigned session, const void *bytes, u32 size, u16 *what)
+static const char *management_bytes(unsigned session, const void *bytes, u32 size, u16 *what)
 {
 	/* Of that size exactly: ASan sees what is read beyond it. */
 	u8 *copy = malloc(MAX(size, 1u));
-	const struct commander_message *head = (const struct commander_message *)answer.data;
+	const struct management_message *head = (const struct management_message *)answer.data;
 
 	memcpy(copy, bytes, size);
-	commander_serve(&service, session, copy, size, &answer);
+	management_serve(&service, session, copy, size, &answer);
 	free(copy);
 	if (answer.size < sizeof(*head) || answer.size > sizeof(answer.data) ||
-	    head->magic != COMMANDER_MAGIC || head->size != answer.size - sizeof(*head))
+	    head->magic != MANAGEMENT_MAGIC || head->size != answer.size - sizeof(*head))
 		abort();
 	*what = head->what;
 	return (const char *)answer.data + sizeof(*head);
 }
 
 /* A request; its error number. */
-static u16 commander_request(unsigned session, unsigned what, const void *data, u32 size)
+static u16 management_request(unsigned session, unsigned what, const void *data, u32 size)
 {
 	static struct {
-		struct commander_message head;
-		u8 data[COMMANDER_MAX];
+		struct management_message head;
+		u8 data[MANAGEMENT_MAX];
 	} m;
 	u16 said;
 
-	m.head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, (u16)what, 7,
-					     size };
+	m.head = (struct management_message){ MANAGEMENT_MAGIC, MANAGEMENT_VERSION, (u16)what, 7,
+					      size };
 	memcpy(m.data, data, size);
-	commander_bytes(session, &m, (u32)sizeof(m.head) + size, &said);
+	management_bytes(session, &m, (u32)sizeof(m.head) + size, &said);
 	return said;
 }
 

@@ -26,7 +26,7 @@
 #undef CONFIG_VIRTIO
 #undef CONFIG_VIRTIO_NET
 #undef CONFIG_SRIOV
-#undef CONFIG_COMMANDER
+#undef CONFIG_MANAGEMENT_VM
 
 #include "kernel/boot/cmdline.c"
 #undef ALWAYS
@@ -73,8 +73,8 @@ static void test_keys(void **)
 		{ "trusted = yes", "f:3: trusted: needs CONFIG_MITIGATIONS" },
 		{ "disk = a", "f:3: disk: needs CONFIG_VIRTIO" },
 		{ "net = lan0", "f:3: net: needs CONFIG_VIRTIO_NET" },
-		{ "control = yes", "f:3: control: needs CONFIG_COMMANDER" },
-		{ "control_may = create", "f:3: control_may: needs CONFIG_COMMANDER" },
+		{ "control = yes", "f:3: control: needs CONFIG_MANAGEMENT_VM" },
+		{ "control_may = create", "f:3: control_may: needs CONFIG_MANAGEMENT_VM" },
 		{ "console = uart", "f:3: console: needs CONFIG_VIRTIO" },
 	};
 	char text[200];

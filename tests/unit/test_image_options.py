@@ -36,7 +36,7 @@ VALUES = [
     ("pci = 00:03.0", "IOMMU", "3: pci: needs dma = identity or window, or CONFIG_IOMMU"),
     ("pci = vf:00:03.0:1\ndma = window", "SRIOV", "3: pci = vf:...: needs CONFIG_SRIOV"),
     ("on_mce = inject", "VM_MACHINE_CHECKS", "3: on_mce = inject: needs CONFIG_VM_MACHINE_CHECKS"),
-    ("on_crash = dump", "COMMANDER", "3: on_crash = dump: needs CONFIG_COMMANDER"),
+    ("on_crash = dump", "MANAGEMENT_VM", "3: on_crash = dump: needs CONFIG_MANAGEMENT_VM"),
     ("on_end = reboot_node", "VM_FOLLOW_UP", "3: on_end = reboot_node: needs CONFIG_VM_FOLLOW_UP"),
     ("cpus = 1-3", "VM_SHARING", "3: cpus: a list needs CONFIG_VM_SHARING"),
 ]

@@ -48,16 +48,16 @@ static void hex_of(const void *data, u64 size, char text[65])
 
 static const char *text(void)
 {
-	static char copy[COMMANDER_MAX];
+	static char copy[MANAGEMENT_MAX];
 
-	snprintf(copy, sizeof(copy), "%.*s", (int)(answer.size - sizeof(struct commander_message)),
-		 (const char *)answer.data + sizeof(struct commander_message));
+	snprintf(copy, sizeof(copy), "%.*s", (int)(answer.size - sizeof(struct management_message)),
+		 (const char *)answer.data + sizeof(struct management_message));
 	return copy;
 }
 
 static u16 ask(unsigned what, const char *request)
 {
-	return commander_request(0, what, request, (u32)strlen(request));
+	return management_request(0, what, request, (u32)strlen(request));
 }
 
 static u16 put_as(unsigned session, const char *name, const u8 *data, u64 size, const char *how)
@@ -67,13 +67,13 @@ static u16 put_as(unsigned session, const char *name, const u8 *data, u64 size, 
 
 	hex_of(data, size, hex);
 	snprintf(line, sizeof(line), "%s %lu %s%s", name, size, hex, how);
-	err = commander_request(session, COMMANDER_IMAGE, line, (u32)strlen(line));
+	err = management_request(session, MANAGEMENT_IMAGE, line, (u32)strlen(line));
 	if (err || !strncmp(text(), "have=yes", 8))
 		return err;
 	for (u64 at = 0; !err && at < size; at += 30000)
-		err = commander_request(session, COMMANDER_DATA, data + at,
-					(u32)MIN(size - at, 30000ul));
-	return err ? err : commander_request(session, COMMANDER_IMAGE_END, "", 0);
+		err = management_request(session, MANAGEMENT_DATA, data + at,
+					 (u32)MIN(size - at, 30000ul));
+	return err ? err : management_request(session, MANAGEMENT_IMAGE_END, "", 0);
 }
 
 static u16 put(unsigned session, const char *name, const u8 *data, u64 size)
@@ -105,42 +105,43 @@ static void test_sha256(void **)
 /* What is none is refused and counted, whatever it says, and the next one is served. */
 static void test_messages(void **)
 {
-	struct commander_message m = { COMMANDER_MAGIC, COMMANDER_VERSION, COMMANDER_HELLO, 9, 0 };
-	static u8 large[COMMANDER_MAX + 16];
+	struct management_message m = { MANAGEMENT_MAGIC, MANAGEMENT_VERSION, MANAGEMENT_HELLO, 9,
+					0 };
+	static u8 large[MANAGEMENT_MAX + 16];
 	u16 what;
 
-	commander_begin("");
-	commander_bytes(0, &m, sizeof(m), &what);
+	management_begin("");
+	management_bytes(0, &m, sizeof(m), &what);
 	assert_int_equal(what, 0);
-	assert_int_equal(((struct commander_message *)answer.data)->tag, 9);
+	assert_int_equal(((struct management_message *)answer.data)->tag, 9);
 	assert_non_null(strstr(
 		text(),
 		"protocol=1\tcommander=service\tmay=\tmemory=0\tmemory_used=0\trefused=0\n"));
-	commander_bytes(0, &m, sizeof(m) - 1, &what);
+	management_bytes(0, &m, sizeof(m) - 1, &what);
 	assert_int_equal(what, EINVAL);
-	commander_bytes(0, &m, 0, &what);
+	management_bytes(0, &m, 0, &what);
 	assert_int_equal(what, EINVAL);
 	m.size = 1;
-	commander_bytes(0, &m, sizeof(m), &what);
+	management_bytes(0, &m, sizeof(m), &what);
 	assert_string_equal(text(), "a message of 0 bytes that says 1");
 	m.size = 0;
 	memcpy(large, &m, sizeof(m));
-	commander_bytes(0, large, sizeof(m) + 1, &what);
+	management_bytes(0, large, sizeof(m) + 1, &what);
 	assert_string_equal(text(), "a message of 1 bytes that says 0");
-	m.size = COMMANDER_MAX;
+	m.size = MANAGEMENT_MAX;
 	memcpy(large, &m, sizeof(m));
-	commander_bytes(0, large, sizeof(large), &what);
+	management_bytes(0, large, sizeof(large), &what);
 	assert_string_equal(text(), "32784 bytes that are no message");
-	m = (struct commander_message){ COMMANDER_MAGIC, 2, COMMANDER_HELLO, 9, 0 };
-	commander_bytes(0, &m, sizeof(m), &what);
+	m = (struct management_message){ MANAGEMENT_MAGIC, 2, MANAGEMENT_HELLO, 9, 0 };
+	management_bytes(0, &m, sizeof(m), &what);
 	assert_string_equal(text(), "a message of version 2: this node speaks 1");
-	m = (struct commander_message){ COMMANDER_MAGIC + 1, 1, COMMANDER_HELLO, 9, 0 };
-	commander_bytes(0, &m, sizeof(m), &what);
+	m = (struct management_message){ MANAGEMENT_MAGIC + 1, 1, MANAGEMENT_HELLO, 9, 0 };
+	management_bytes(0, &m, sizeof(m), &what);
 	assert_string_equal(text(), "16 bytes that are no message");
-	for (unsigned i = COMMANDER_REQUESTS; i <= COMMANDER_REQUESTS + 1; i++)
-		assert_int_equal(commander_request(0, i, "", 0), ENOSYS);
-	assert_int_equal(commander_request(0, 0, "", 0), ENOSYS);
-	assert_int_equal(ask(COMMANDER_HELLO, ""), 0);
+	for (unsigned i = MANAGEMENT_REQUESTS; i <= MANAGEMENT_REQUESTS + 1; i++)
+		assert_int_equal(management_request(0, i, "", 0), ENOSYS);
+	assert_int_equal(management_request(0, 0, "", 0), ENOSYS);
+	assert_int_equal(ask(MANAGEMENT_HELLO, ""), 0);
 	assert_non_null(strstr(text(), "refused=10\n"));
 }
 
@@ -150,14 +151,14 @@ static void test_rights(void **)
 		unsigned what;
 		const char *needs;
 	} rows[] = {
-		{ COMMANDER_CREATE, "create" },       { COMMANDER_START, "create" },
-		{ COMMANDER_RESUME, "create" },       { COMMANDER_IMAGE, "create" },
-		{ COMMANDER_DATA, "create" },         { COMMANDER_IMAGE_END, "create" },
-		{ COMMANDER_IMAGE_REMOVE, "create" }, { COMMANDER_DESTROY, "destroy" },
-		{ COMMANDER_STOP, "destroy" },        { COMMANDER_PAUSE, "destroy" },
-		{ COMMANDER_PRESS, "destroy" },       { COMMANDER_RESTART, "create, destroy" },
-		{ COMMANDER_NMI, "destroy" },         { COMMANDER_READ, "console" },
-		{ COMMANDER_WRITE, "console" },
+		{ MANAGEMENT_CREATE, "create" },       { MANAGEMENT_START, "create" },
+		{ MANAGEMENT_RESUME, "create" },       { MANAGEMENT_IMAGE, "create" },
+		{ MANAGEMENT_DATA, "create" },         { MANAGEMENT_IMAGE_END, "create" },
+		{ MANAGEMENT_IMAGE_REMOVE, "create" }, { MANAGEMENT_DESTROY, "destroy" },
+		{ MANAGEMENT_STOP, "destroy" },        { MANAGEMENT_PAUSE, "destroy" },
+		{ MANAGEMENT_PRESS, "destroy" },       { MANAGEMENT_RESTART, "create, destroy" },
+		{ MANAGEMENT_NMI, "destroy" },         { MANAGEMENT_READ, "console" },
+		{ MANAGEMENT_WRITE, "console" },
 	};
 	static const char *const others[] = { "",        "create",          "destroy",
 					      "console", "create, destroy", "boot",
@@ -169,59 +170,59 @@ static void test_rights(void **)
 				   (!strcmp(others[k], "create, destroy") &&
 				    strcmp(rows[i].needs, "console") != 0);
 
-			commander_begin(others[k]);
+			management_begin(others[k]);
 			assert_int_equal(ask(rows[i].what, "no-such-vm") == EPERM, !has);
 		}
 	/* Those of the boot, and least of all itself. */
-	commander_begin("create, destroy");
+	management_begin("create, destroy");
 	monitor_slots[1] = (struct slot){ .file = "b.conf",
 					  .config = &(struct vm_config){ .name = "b" },
 					  .state = STARTED };
 	monitor_nr_slots = 2;
-	assert_int_equal(ask(COMMANDER_STOP, "b"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_STOP, "b"), EPERM);
 	service_config.control.may |= MAY_BOOT;
-	assert_int_equal(ask(COMMANDER_STOP, "b"), 0);
-	assert_int_equal(ask(COMMANDER_DESTROY, "b"), EPERM);
-	assert_int_equal(ask(COMMANDER_STOP, "service"), EPERM);
-	assert_int_equal(ask(COMMANDER_STOP, "nobody"), ENOENT);
+	assert_int_equal(ask(MANAGEMENT_STOP, "b"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "b"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_STOP, "service"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_STOP, "nobody"), ENOENT);
 }
 
 /* Of the VM that is named, and of no other. */
 static void test_press(void **)
 {
-	commander_begin("create, destroy");
-	commander_there(true);
+	management_begin("create, destroy");
+	management_there(true);
 	pressed = NULL;
-	assert_int_equal(ask(COMMANDER_PRESS, "nobody"), ENOENT);
+	assert_int_equal(ask(MANAGEMENT_PRESS, "nobody"), ENOENT);
 	assert_null(pressed);
-	assert_int_equal(ask(COMMANDER_PRESS, "t"), 0);
+	assert_int_equal(ask(MANAGEMENT_PRESS, "t"), 0);
 	assert_ptr_equal(pressed, &there.vm);
 	press_result = -ENOSYS;
-	assert_int_equal(ask(COMMANDER_PRESS, "t"), ENXIO);
+	assert_int_equal(ask(MANAGEMENT_PRESS, "t"), ENXIO);
 	assert_string_equal(text(), "t has no such button");
 	press_result = 0;
 	monitor_slots[1].vm = NULL;
 	pressed = NULL;
-	assert_int_equal(ask(COMMANDER_PRESS, "t"), ENODEV);
+	assert_int_equal(ask(MANAGEMENT_PRESS, "t"), ENODEV);
 	assert_null(pressed);
 }
 
 static void test_nmi(void **)
 {
-	commander_begin("destroy");
-	commander_there(true);
+	management_begin("destroy");
+	management_there(true);
 	nmi_sent = NULL;
-	assert_int_equal(ask(COMMANDER_NMI, "nobody"), ENOENT);
+	assert_int_equal(ask(MANAGEMENT_NMI, "nobody"), ENOENT);
 	assert_null(nmi_sent);
-	assert_int_equal(ask(COMMANDER_NMI, "t"), 0);
+	assert_int_equal(ask(MANAGEMENT_NMI, "t"), 0);
 	assert_ptr_equal(nmi_sent, &there.vm);
 	nmi_result = -ENXIO;
-	assert_int_equal(ask(COMMANDER_NMI, "t"), ENXIO);
+	assert_int_equal(ask(MANAGEMENT_NMI, "t"), ENXIO);
 	assert_string_equal(text(), "t: its guest takes no NMI, at LINT1 of any vCPU");
 	nmi_result = 0;
 	monitor_slots[1].vm = NULL;
 	nmi_sent = NULL;
-	assert_int_equal(ask(COMMANDER_NMI, "t"), ENODEV);
+	assert_int_equal(ask(MANAGEMENT_NMI, "t"), ENODEV);
 	assert_null(nmi_sent);
 }
 
@@ -230,7 +231,7 @@ static void test_images(void **)
 	static u8 data[100000], other[5000];
 	char hex[65], line[200];
 
-	commander_begin(ALL);
+	management_begin(ALL);
 	/* What was zero when it was taken is not when it is given back. */
 	fake_host.extents_zero = true;
 	for (unsigned i = 0; i < sizeof(data); i++)
@@ -240,7 +241,7 @@ static void test_images(void **)
 	assert_int_equal(taken(), MIB(2));
 	assert_memory_equal(fake_host.modules[1].data, data, sizeof(data));
 	assert_int_equal(fake_host.modules[1].size, sizeof(data));
-	assert_int_equal(ask(COMMANDER_IMAGES, ""), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGES, ""), 0);
 	snprintf(line, sizeof(line),
 		 "name=k\tsize=6\tsha256=-\tused=yes\tboot=yes\n"
 		 "name=image\tsize=100000\tsha256=%s\tused=no\tboot=no\n",
@@ -250,13 +251,13 @@ static void test_images(void **)
 	assert_int_equal(put(1, "twin", data, sizeof(data)), 0);
 	assert_string_equal(text(), "have=yes\n");
 	assert_int_equal(taken(), MIB(2));
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), 0);
 	assert_int_equal(taken(), MIB(2));
 	assert_int_equal(put(0, "twin", other, sizeof(other)), EEXIST);
 	assert_int_equal(put(0, "k", other, sizeof(other)), EEXIST);
 	assert_string_equal(text(), "k: there is a boot module of that name");
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "k"), ENOENT);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "twin"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "k"), ENOENT);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "twin"), 0);
 	assert_int_equal(taken(), 0);
 	/* What a VM of the boot lacks is not for anybody to bring. */
 	fake_host.nr_modules = 0;
@@ -265,46 +266,46 @@ static void test_images(void **)
 	/* Data that are not what was announced; too few, too many, none. */
 	hex[0] ^= 1;
 	snprintf(line, sizeof(line), "wrong 10 %s", hex);
-	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE, line), 0);
 	assert_int_equal(taken(), MIB(2));
-	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 9), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE_END, ""), EINVAL);
+	assert_int_equal(management_request(0, MANAGEMENT_DATA, data, 9), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_END, ""), EINVAL);
 	assert_string_equal(text(), "wrong: 1 of 10 bytes are missing");
 	assert_int_equal(taken(), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
-	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 10), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE_END, ""), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_IMAGE, line), 0);
+	assert_int_equal(management_request(0, MANAGEMENT_DATA, data, 10), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_END, ""), EINVAL);
 	assert_string_equal(text(), "wrong: it has another SHA-256 than was announced");
-	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
-	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 11), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_IMAGE, line), 0);
+	assert_int_equal(management_request(0, MANAGEMENT_DATA, data, 11), EINVAL);
 	assert_int_equal(taken(), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
-	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 6), 0);
-	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 6), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_IMAGE, line), 0);
+	assert_int_equal(management_request(0, MANAGEMENT_DATA, data, 6), 0);
+	assert_int_equal(management_request(0, MANAGEMENT_DATA, data, 6), EINVAL);
 	assert_int_equal(taken(), 0);
-	assert_int_equal(ask(COMMANDER_DATA, "x"), EINVAL);
-	assert_int_equal(ask(COMMANDER_IMAGE_END, ""), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_DATA, "x"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_END, ""), EINVAL);
 	/* One that breaks off, and one that another takes the place of. */
-	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
-	commander_close(1);
+	assert_int_equal(ask(MANAGEMENT_IMAGE, line), 0);
+	management_close(1);
 	assert_int_equal(taken(), MIB(2));
-	commander_close(0);
+	management_close(0);
 	assert_int_equal(taken(), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE, line), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE, line), 0);
 	assert_int_equal(taken(), MIB(2));
-	commander_close(0);
+	management_close(0);
 	/* Two send the same at once. */
 	hex_of(other, sizeof(other), hex);
 	snprintf(line, sizeof(line), "one %zu %s", sizeof(other), hex);
-	assert_int_equal(commander_request(2, COMMANDER_IMAGE, line, (u32)strlen(line)), 0);
-	assert_int_equal(commander_request(2, COMMANDER_DATA, other, sizeof(other)), 0);
+	assert_int_equal(management_request(2, MANAGEMENT_IMAGE, line, (u32)strlen(line)), 0);
+	assert_int_equal(management_request(2, MANAGEMENT_DATA, other, sizeof(other)), 0);
 	assert_int_equal(put(3, "two", other, sizeof(other)), 0);
-	assert_int_equal(commander_request(2, COMMANDER_IMAGE_END, "", 0), 0);
+	assert_int_equal(management_request(2, MANAGEMENT_IMAGE_END, "", 0), 0);
 	assert_int_equal(taken(), MIB(2));
 	assert_ptr_equal(fake_host.modules[1].data, fake_host.modules[2].data);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "two"), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "one"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "two"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "one"), 0);
 	assert_int_equal(taken(), 0);
 	assert_false(fake_host.freed_zero);
 	/* What is no announcement. */
@@ -316,7 +317,7 @@ static void test_images(void **)
 
 		snprintf(line, sizeof(line), "%.*s%s%s", hash ? (int)(hash - bad[i]) : 99, bad[i],
 			 hash ? hex : "", hash ? hash + 2 : "");
-		assert_int_equal(ask(COMMANDER_IMAGE, line), EINVAL);
+		assert_int_equal(ask(MANAGEMENT_IMAGE, line), EINVAL);
 	}
 	assert_int_equal(taken(), 0);
 }
@@ -349,7 +350,7 @@ static void test_replace(void **)
 	static const char file[] = "%c.conf\nname = %c\n" VM;
 	char text_of[200], left[100], hex[65];
 
-	commander_begin(ALL);
+	management_begin(ALL);
 	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
 	memset(first, 1, sizeof(first));
 	memset(second, 2, sizeof(second));
@@ -365,27 +366,27 @@ static void test_replace(void **)
 	assert_int_equal(put_as(0, "image", second, sizeof(second), " replace"), 0);
 	assert_true(taken() == MIB(2) && modules() == 2);
 	snprintf(text_of, sizeof(text_of), file, 'a', 'a');
-	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
-	ask(COMMANDER_SHOW, "a");
+	assert_int_equal(ask(MANAGEMENT_CREATE, text_of), 0);
+	ask(MANAGEMENT_SHOW, "a");
 	assert_non_null(strstr(text(), "\nkernel=image\n"));
 	assert_int_equal(put_as(0, "image", third, sizeof(third), " replace"), 0);
 	snprintf(text_of, sizeof(text_of), file, 'b', 'b');
-	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, text_of), 0);
 	assert_true(kernel_of(&monitor_slots[1]) == 2 && kernel_of(&monitor_slots[2]) == 3 &&
 		    taken() == MIB(4));
 	hex_of(second, sizeof(second), hex);
 	snprintf(left, sizeof(left), "image@%.12s", hex);
-	ask(COMMANDER_SHOW, "a");
+	ask(MANAGEMENT_SHOW, "a");
 	assert_non_null(strstr(text(), left));
-	ask(COMMANDER_IMAGES, "");
+	ask(MANAGEMENT_IMAGES, "");
 	assert_true(strstr(text(), left) && strstr(text(), "\nname=image\t") &&
 		    strstr(text(), "\tused=yes\tboot=no"));
 	/*
 	 * Neither can be removed, nor the name that one has left be given away; and back again to
 	 * what is still there.
 	 */
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, left), EBUSY);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, left), EBUSY);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), EBUSY);
 	assert_int_equal(put(0, left, first, sizeof(first)), EINVAL);
 	assert_int_equal(put_as(0, "image", second, sizeof(second), " replace"), 0);
 	assert_string_equal(text(), "have=yes\n");
@@ -393,33 +394,34 @@ static void test_replace(void **)
 		    taken() == MIB(4));
 	/* A third VM of what has left the name once already, and leaves it again. */
 	snprintf(text_of, sizeof(text_of), file, 'c', 'c');
-	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, text_of), 0);
 	assert_int_equal(modules(), 1 + 3);
-	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
 	assert_int_equal(put_as(0, "image", first, sizeof(first), " replace"), 0);
 	assert_int_equal(kernel_of(&monitor_slots[3]), 2);
-	ask(COMMANDER_IMAGES, "");
+	ask(MANAGEMENT_IMAGES, "");
 	assert_non_null(strstr(text(), left));
 	assert_null(strstr(strstr(text(), left) + 1, left));
 	assert_int_equal(put_as(0, "image", second, sizeof(second), " replace"), 0);
-	assert_int_equal(ask(COMMANDER_DESTROY, "c"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "c"), 0);
 	snprintf(text_of, sizeof(text_of), file, 'a', 'a');
-	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, text_of), 0);
 	/* The names of what is left go as any that nobody has. */
-	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, left), 0);
-	assert_int_equal(ask(COMMANDER_DESTROY, "b"), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, left), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "b"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), 0);
 	hex_of(third, sizeof(third), hex);
 	snprintf(left, sizeof(left), "image@%.12s", hex);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, left), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, left), 0);
 	assert_true(!taken() && modules() == 1);
 	/* A VM that is not made binds nothing. */
 	assert_int_equal(put(0, "image", first, sizeof(first)), 0);
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 300M\n"),
+	assert_int_equal(ask(MANAGEMENT_CREATE,
+			     "a.conf\nname = a\nkernel = image\nmemory = 300M\n"),
 			 EINVAL);
 	assert_int_equal(modules(), 2);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), 0);
 }
 
 /* By the right, and by what there is: those that no file names go, the oldest first. */
@@ -428,7 +430,7 @@ static void test_room(void **)
 	static u8 data[4][1000];
 	char hex[65], line[200];
 
-	commander_begin("create, destroy, cpus:1, memory:70M");
+	management_begin("create, destroy, cpus:1, memory:70M");
 	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
 	for (unsigned i = 0; i < 4; i++)
 		memset(data[i], (int)i + 1, sizeof(data[i]));
@@ -436,15 +438,15 @@ static void test_room(void **)
 	assert_int_equal(put(0, "old", data[1], sizeof(data[1])), 0);
 	assert_int_equal(put(0, "new", data[2], sizeof(data[2])), 0);
 	/* 70 - 64 - 3 x 2 = 0 MiB are left. */
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "a.conf\nname = a\n" VM), 0);
 	assert_int_equal(put(0, "more", data[3], sizeof(data[3])), 0);
-	ask(COMMANDER_IMAGES, "");
+	ask(MANAGEMENT_IMAGES, "");
 	assert_null(strstr(text(), "name=old"));
 	assert_non_null(strstr(text(), "name=new\t"));
 	assert_non_null(strstr(text(), "name=image\tsize=1000"));
 	hex_of("x", 1, hex);
 	snprintf(line, sizeof(line), "large %lu %s", (u64)MIB(7), hex);
-	assert_int_equal(ask(COMMANDER_IMAGE, line), ENOSPC);
+	assert_int_equal(ask(MANAGEMENT_IMAGE, line), ENOSPC);
 	assert_string_equal(
 		text(), "large: 8388608 bytes in whole 2 MiB: control_may has memory for 0 more");
 	/*
@@ -453,38 +455,38 @@ static void test_room(void **)
 	 */
 	assert_int_equal(put(0, "twin", data[0], sizeof(data[0])), 0);
 	snprintf(line, sizeof(line), "large %lu %s", (u64)MIB(5), hex);
-	assert_int_equal(ask(COMMANDER_IMAGE, line), ENOSPC);
-	ask(COMMANDER_IMAGES, "");
+	assert_int_equal(ask(MANAGEMENT_IMAGE, line), ENOSPC);
+	ask(MANAGEMENT_IMAGES, "");
 	assert_true(strstr(text(), "name=new\t") && strstr(text(), "name=more\t"));
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "twin"), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
-	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = b\n" VM), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "twin"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), EBUSY);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "b.conf\nname = b\n" VM), EINVAL);
 	assert_string_equal(
 		text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 0 left");
 	assert_int_equal(
-		ask(COMMANDER_CREATE,
+		ask(MANAGEMENT_CREATE,
 		    "b.conf\nname = b\nkernel = image\nmemory = 32M\ndisk = scratch:32M\n"),
 		EINVAL);
 	assert_string_equal(
 		text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 0 left");
 	/* For a VM, too, but none of its own: new and more go. */
-	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 70M\n"),
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 70M\n"),
 			 EINVAL);
-	ask(COMMANDER_IMAGES, "");
+	ask(MANAGEMENT_IMAGES, "");
 	assert_true(strstr(text(), "name=new\t") && strstr(text(), "name=more\t"));
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 68M\n"),
+	assert_int_equal(ask(MANAGEMENT_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 68M\n"),
 			 0);
-	ask(COMMANDER_IMAGES, "");
+	ask(MANAGEMENT_IMAGES, "");
 	assert_true(!strstr(text(), "name=new") && !strstr(text(), "name=more") &&
 		    strstr(text(), "name=image"));
-	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 70M\n"),
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 70M\n"),
 			 EINVAL);
 	assert_string_equal(
 		text(),
 		"a.conf:3: memory: 73400320 bytes with its disks: control_may has 71303168 left");
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), 0);
 }
 
 static void test_files(void **)
@@ -552,21 +554,21 @@ static void test_files(void **)
 
 	static u8 data[1000];
 
-	commander_begin(ALL FUNCTION);
+	management_begin(ALL FUNCTION);
 	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
 	fake_host.iommu = true;
 	assert_int_equal(put(0, "image", data, sizeof(data)), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
 		const char *said;
 
-		assert_int_equal(ask(COMMANDER_CREATE, bad[i].file), EINVAL);
+		assert_int_equal(ask(MANAGEMENT_CREATE, bad[i].file), EINVAL);
 		said = strrchr(text(), '\n') ? strrchr(text(), '\n') + 1 : text();
 		assert_string_equal(said, bad[i].error);
 		assert_int_equal(monitor_nr_slots, 1);
 	}
 	/* Without an IOMMU a function is as much as all of the node. */
 	fake_host.iommu = false;
-	assert_int_equal(ask(COMMANDER_CREATE,
+	assert_int_equal(ask(MANAGEMENT_CREATE,
 			     "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"),
 			 EINVAL);
 	assert_string_equal(
@@ -575,83 +577,83 @@ static void test_files(void **)
 		"not have dma:identity");
 	service_config.control.may |= MAY_IDENTITY;
 	assert_int_equal(
-		ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"), 0);
-	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+		ask(MANAGEMENT_CREATE, "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
 	/* All errors of a file are told. */
-	ask(COMMANDER_CREATE, bad[3].file);
+	ask(MANAGEMENT_CREATE, bad[3].file);
 	assert_ptr_equal(strstr(text(), "a.conf:4: unknown key 'nonsense'"), text());
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "cpus = 1-2\nnet = lan1\n"),
+	assert_int_equal(ask(MANAGEMENT_CREATE, "a.conf\nname = a\n" VM "cpus = 1-2\nnet = lan1\n"),
 			 0);
 	assert_true(monitor_slots[1].created && monitor_slots[1].config->created &&
 		    monitor_slots[1].state == OVER);
 	assert_string_equal(monitor_slots[1].config->file, "a.conf");
-	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = a\n" VM), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "b.conf\nname = a\n" VM), EINVAL);
 	/* Which CPUs the planner may take. */
 	for (unsigned cpu = 0; cpu < 4; cpu++)
 		assert_int_equal(!!(monitor_slots[1].config->let_cpus[0] & BIT(cpu)),
 				 cpu == 1 || cpu == 2);
 	assert_null(service_config.let_cpus);
-	assert_int_equal(ask(COMMANDER_START, "a"), 0);
-	assert_int_equal(ask(COMMANDER_DESTROY, "a"), EBUSY);
+	assert_int_equal(ask(MANAGEMENT_START, "a"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), EBUSY);
 	service_config.control.may |= MAY_MODULES;
-	assert_int_equal(ask(COMMANDER_CREATE, "c.conf\nname = c\nkernel = k\nmemory = 64M\n"), 0);
-	assert_int_equal(ask(COMMANDER_STOP, "a"), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "c.conf\nname = c\nkernel = k\nmemory = 64M\n"), 0);
+	assert_int_equal(ask(MANAGEMENT_STOP, "a"), 0);
 	/* What the slot has kept of its VM is nobody's. */
 	own[0] = own[1] = own[2] = 5;
 	output_rings[1].head = 99;
 	monitor_slots[1].restart_at = 7;
-	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
 	assert_true(let_go == 1 && !monitor_slots[1].restart_at);
 	assert_true(!monitor_slots[1].starts && !monitor_slots[1].config &&
 		    !monitor_slots[1].created);
 	assert_int_equal(output_rings[1].head, 0);
 	assert_int_equal(monitor_nr_slots, 3);
-	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
+	assert_int_equal(ask(MANAGEMENT_LIST, ""), 0);
 	assert_null(strstr(text(), "name=a\t"));
 	assert_non_null(strstr(text(), "name=c\tstate=over\t"));
-	assert_int_equal(ask(COMMANDER_CREATE, "d.conf\nname = d\n" VM), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "d.conf\nname = d\n" VM), 0);
 	assert_string_equal(monitor_slots[1].config->name, "d");
 	assert_true(own[0] == 5 && !own[1] && own[2] == 5);
 	assert_int_equal(monitor_slots[1].starts, 0);
-	assert_int_equal(ask(COMMANDER_DESTROY, "d"), 0);
-	assert_int_equal(ask(COMMANDER_DESTROY, "c"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "d"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "c"), 0);
 	/* Slots stay, and are the next ones'. */
 	assert_int_equal(monitor_nr_slots, 3);
-	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
+	assert_int_equal(ask(MANAGEMENT_LIST, ""), 0);
 	assert_ptr_equal(strrchr(text(), '\n'), strchr(text(), '\n'));
 	/*
 	 * The monitor console has a command, perhaps for the VM of a slot that is left: nobody else
 	 * gets it before that is done.
 	 */
-	assert_int_equal(ask(COMMANDER_CREATE, "f.conf\nname = f\n" VM), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "f.conf\nname = f\n" VM), 0);
 	monitor_turn = 7;
-	assert_int_equal(ask(COMMANDER_DESTROY, "f"), 0);
-	assert_int_equal(ask(COMMANDER_CREATE, "g.conf\nname = g\n" VM), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "f"), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "g.conf\nname = g\n" VM), 0);
 	assert_true(!monitor_slots[1].config && !strcmp(monitor_slots[2].config->name, "g"));
 	monitor_turn = 8;
-	assert_int_equal(ask(COMMANDER_CREATE, "h.conf\nname = h\n" VM), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "h.conf\nname = h\n" VM), 0);
 	assert_string_equal(monitor_slots[1].config->name, "h");
-	assert_int_equal(ask(COMMANDER_DESTROY, "g"), 0);
-	assert_int_equal(ask(COMMANDER_DESTROY, "h"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "g"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "h"), 0);
 	/* One of which something lives on. */
-	assert_int_equal(ask(COMMANDER_CREATE, "e.conf\nname = e\n" VM), 0);
+	assert_int_equal(ask(MANAGEMENT_CREATE, "e.conf\nname = e\n" VM), 0);
 	assert_int_equal(monitor_nr_slots, 3);
 	monitor_slots[1].stays = true;
-	assert_int_equal(ask(COMMANDER_DESTROY, "e"), EBUSY);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "e"), EBUSY);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), EBUSY);
 	monitor_slots[1].stays = false;
 	/*
 	 * Not its file: that is the name of whose a function is that did not stop, and would be the
 	 * next VM's.
 	 */
 	pci_holder = monitor_slots[1].config;
-	assert_int_equal(ask(COMMANDER_DESTROY, "e"), EBUSY);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "e"), EBUSY);
 	assert_non_null(strstr(
 		text(),
 		"e: a CPU or a function of it has not stopped: where it does not in a minute, it"));
 	pci_holder = NULL;
-	assert_int_equal(ask(COMMANDER_DESTROY, "e"), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "e"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), 0);
 }
 
 #define WHEN "ended=1700000000"
@@ -683,13 +685,13 @@ static void test_outcome(void **)
 	static const char *const crash[] = { "b: vcpu0: cannot emulate 0f 0b\tat 0x10", NULL };
 	struct slot *b = &monitor_slots[1], *none = &monitor_slots[2];
 
-	commander_begin("create, destroy, boot, console");
+	management_begin("create, destroy, boot, console");
 	*b = (struct slot){ .file = "b.conf", .config = &config, .state = OVER };
 	snprintf(none->file, sizeof(none->file), "bad.conf");
 	monitor_nr_slots = 3;
 	outcome_forget(b);
 	outcome_forget(none);
-	ask(COMMANDER_LIST, "");
+	ask(MANAGEMENT_LIST, "");
 	assert_non_null(strstr(
 		text(),
 		"memory_and_disks=100663296\tend=\tstatus=0\tended=\tline=0\twhy=\tlast=\n"));
@@ -697,15 +699,15 @@ static void test_outcome(void **)
 	fake_host.tsc = 0;
 	fake_log = lines;
 	outcome_not_started(b, NULL);
-	ask(COMMANDER_LIST, "");
+	ask(MANAGEMENT_LIST, "");
 	assert_said("\tend=not-started\tstatus=0\t" WHEN
 		    "\tline=7\twhy=memory: 64M are not free\tlast=\n");
 	outcome_not_started(b, "no CPU is free");
-	ask(COMMANDER_LIST, "");
+	ask(MANAGEMENT_LIST, "");
 	assert_non_null(strstr(text(), "\tline=0\twhy=no CPU is free\t"));
 	fake_log = bad;
 	outcome_not_started(none, NULL);
-	ask(COMMANDER_SHOW, "bad.conf");
+	ask(MANAGEMENT_SHOW, "bad.conf");
 	assert_said("\tend=not-started\tstatus=0\t" WHEN "\tline=2\twhy=unknown key 'x'\tlast=\n");
 	/* Of a guest that has ended by itself the log says nothing. */
 	fake_log = crash;
@@ -713,7 +715,7 @@ static void test_outcome(void **)
 	b->last_end = VM_END_EXIT;
 	b->last_status = 3;
 	outcome_ended(b);
-	ask(COMMANDER_SHOW, "b");
+	ask(MANAGEMENT_SHOW, "b");
 	assert_said("\tend=exit\tstatus=3\t" WHEN "\tline=0\twhy=\tlast=the end\n");
 	assert_non_null(strstr(text(), "\ndisk=d\ncmdline=a b\nscratch=33554432\n"));
 	assert_non_null(strstr(
@@ -721,20 +723,20 @@ static void test_outcome(void **)
 		"\nsegment=lan\tmac=02:03:04:05:06:00\tbridge=yes\tisolated=no\tmirror=no\tplain=no\n"));
 	/* What it has said is for who may read its console. */
 	service_config.control.may &= ~(unsigned)MAY_CONSOLE;
-	ask(COMMANDER_SHOW, "b");
+	ask(MANAGEMENT_SHOW, "b");
 	assert_said("\twhy=\tlast=\n");
-	ask(COMMANDER_LIST, "");
+	ask(MANAGEMENT_LIST, "");
 	assert_null(strstr(text(), "the end"));
 	service_config.control.may = MAY_CONSOLE;
-	ask(COMMANDER_LIST, "");
+	ask(MANAGEMENT_LIST, "");
 	assert_null(strstr(text(), "the end"));
 	b->created = true;
-	ask(COMMANDER_LIST, "");
+	ask(MANAGEMENT_LIST, "");
 	assert_said("\tlast=the end\n");
 	b->last_end = VM_END_CRASH;
 	fake_output = OUTPUT_LOG_AGAIN;
 	outcome_ended(b);
-	ask(COMMANDER_SHOW, "b");
+	ask(MANAGEMENT_SHOW, "b");
 	assert_said("\tend=crash\tstatus=3\t" WHEN
 		    "\tline=0\twhy=vcpu0: cannot emulate 0f 0b at 0x10\tlast=\n");
 	fake_log = NULL;
@@ -743,12 +745,12 @@ static void test_outcome(void **)
 	b->last_end = VM_END_PANICKED;
 	outcome_ended(b);
 	outcome_ended(b);
-	ask(COMMANDER_COUNTS, "");
+	ask(MANAGEMENT_COUNTS, "");
 	assert_said("vm=b\tended=not-started\tcount=2\n");
 	assert_said("vm=b\tended=panicked\tcount=2\n");
 	assert_said("vm=bad.conf\tended=not-started\tcount=1\n");
 	outcome_forget(b);
-	ask(COMMANDER_COUNTS, "");
+	ask(MANAGEMENT_COUNTS, "");
 	assert_null(strstr(text(), "vm=b\t"));
 }
 
@@ -758,19 +760,19 @@ static void test_outcome(void **)
  */
 static void test_counts(void **)
 {
-	commander_begin("");
-	commander_there(true);
+	management_begin("");
+	management_there(true);
 	fake_host.corrected = 7;
-	ask(COMMANDER_COUNTS, "");
+	ask(MANAGEMENT_COUNTS, "");
 	assert_string_equal(text(), "corrected=7\tuncorrected=0\nvm=t\tdisk=0\treads=1\n");
 	fake_host.iommu = true;
 	monitor_slots[1].vm = NULL;
-	ask(COMMANDER_COUNTS, "");
+	ask(MANAGEMENT_COUNTS, "");
 	assert_string_equal(
 		text(),
 		"corrected=7\tuncorrected=0\nfunction=0000:02:01.0\tblocked_dma=5\tblocked_interrupts=1\n");
 	/* The pages are its lines. */
-	ask(COMMANDER_COUNTS, "from=1");
+	ask(MANAGEMENT_COUNTS, "from=1");
 	assert_string_equal(text(), "function=0000:02:01.0\tblocked_dma=5\tblocked_interrupts=1\n");
 }
 
@@ -782,25 +784,25 @@ static void test_file_text(void **)
 	static char large[40000];
 	static const char made[] = "name = a\n" VM "# its end";
 	static u8 data[1000];
-	size_t n = sizeof(struct commander_message) + strlen("offset=0\tnext=32512\tsize=40000\n");
+	size_t n = sizeof(struct management_message) + strlen("offset=0\tnext=32512\tsize=40000\n");
 
-	commander_begin(ALL);
+	management_begin(ALL);
 	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
 	memset(large, '#', sizeof(large));
 	fake_host.modules[1] = (struct host_module){ "vm:service.conf", "", large, sizeof(large) };
 	fake_host.nr_modules = 2;
-	assert_int_equal(ask(COMMANDER_FILE, "service 0"), 0);
+	assert_int_equal(ask(MANAGEMENT_FILE, "service 0"), 0);
 	assert_non_null(strstr(text(), "offset=0\tnext=32512\tsize=40000\n####"));
 	assert_int_equal(answer.size, n + 32512);
-	assert_int_equal(ask(COMMANDER_FILE, "service 39999"), 0);
+	assert_int_equal(ask(MANAGEMENT_FILE, "service 39999"), 0);
 	assert_string_equal(text(), "offset=39999\tnext=40000\tsize=40000\n#");
-	assert_int_equal(ask(COMMANDER_FILE, "service 99999"), 0);
+	assert_int_equal(ask(MANAGEMENT_FILE, "service 99999"), 0);
 	assert_string_equal(text(), "offset=40000\tnext=40000\tsize=40000\n");
-	assert_int_equal(ask(COMMANDER_FILE, "service"), EINVAL);
-	assert_int_equal(ask(COMMANDER_FILE, "service 0x"), EINVAL);
-	assert_int_equal(ask(COMMANDER_FILE, "nobody 0"), ENOENT);
+	assert_int_equal(ask(MANAGEMENT_FILE, "service"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_FILE, "service 0x"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_FILE, "nobody 0"), ENOENT);
 	fake_host.nr_modules = 1;
-	assert_int_equal(ask(COMMANDER_FILE, "service 0"), ENOENT);
+	assert_int_equal(ask(MANAGEMENT_FILE, "service 0"), ENOENT);
 	assert_string_equal(text(), "service: its file is not kept");
 	/* It goes with its VM, and its memory, too. */
 	assert_int_equal(put(0, "image", data, sizeof(data)), 0);
@@ -808,16 +810,16 @@ static void test_file_text(void **)
 		static char file[200];
 
 		snprintf(file, sizeof(file), "a.conf\n%s", made);
-		assert_int_equal(ask(COMMANDER_CREATE, file), 0);
-		assert_int_equal(ask(COMMANDER_FILE, "a 0"), 0);
+		assert_int_equal(ask(MANAGEMENT_CREATE, file), 0);
+		assert_int_equal(ask(MANAGEMENT_FILE, "a 0"), 0);
 		assert_string_equal(strchr(text(), '\n') + 1, made);
-		assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
-		assert_int_equal(ask(COMMANDER_FILE, "a 0"), ENOENT);
+		assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
+		assert_int_equal(ask(MANAGEMENT_FILE, "a 0"), ENOENT);
 		/* What stays is the slot's, once. */
 		assert_true(!i || fake_host.pages_in_use == pages);
 		pages = fake_host.pages_in_use;
 	}
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), 0);
 }
 
 /*
@@ -826,25 +828,25 @@ static void test_file_text(void **)
  */
 static void test_restart(void **)
 {
-	commander_begin("create, destroy, boot");
+	management_begin("create, destroy, boot");
 	monitor_slots[1] = (struct slot){ .file = "b.conf",
 					  .config = &(struct vm_config){ .name = "b" },
 					  .state = STARTED,
 					  .starts = 1,
 					  .stopped = true };
 	monitor_nr_slots = 2;
-	commander_starting = 1;
-	assert_int_equal(ask(COMMANDER_RESTART, "b"), 0);
+	management_starting = 1;
+	assert_int_equal(ask(MANAGEMENT_RESTART, "b"), 0);
 	assert_true(!monitor_slots[1].stopped && monitor_slots[1].state == STARTED &&
 		    monitor_slots[1].starts == 1);
 	monitor_slots[1].vm = &service;
-	commander_starting = 2;
-	assert_int_equal(ask(COMMANDER_RESTART, "b"), 0);
-	assert_int_equal(commander_starting, 0);
+	management_starting = 2;
+	assert_int_equal(ask(MANAGEMENT_RESTART, "b"), 0);
+	assert_int_equal(management_starting, 0);
 	/* The stub has stopped it, and leaves the start to who takes it down. */
 	assert_int_equal(monitor_slots[1].state, OVER);
 	monitor_slots[1].vm = NULL;
-	assert_int_equal(ask(COMMANDER_RESTART, "b"), 0);
+	assert_int_equal(ask(MANAGEMENT_RESTART, "b"), 0);
 	assert_int_equal(monitor_slots[1].starts, 2);
 }
 
@@ -857,17 +859,17 @@ static void test_thousand(void **)
 	static u8 data[1000];
 	unsigned pages = 0, names = 0;
 
-	commander_begin(ALL);
+	management_begin(ALL);
 	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
 	assert_int_equal(put(0, "image", data, sizeof(data)), 0);
 	for (unsigned i = 0; i < 1000; i++) {
-		assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM), 0);
-		assert_int_equal(ask(COMMANDER_START, "a"), 0);
-		assert_int_equal(ask(COMMANDER_SHOW, "a"), 0);
-		assert_int_equal(ask(COMMANDER_STOP, "a"), 0);
+		assert_int_equal(ask(MANAGEMENT_CREATE, "a.conf\nname = a\n" VM), 0);
+		assert_int_equal(ask(MANAGEMENT_START, "a"), 0);
+		assert_int_equal(ask(MANAGEMENT_SHOW, "a"), 0);
+		assert_int_equal(ask(MANAGEMENT_STOP, "a"), 0);
 		monitor_slots[1].last_end = VM_END_PANICKED;
 		outcome_ended(&monitor_slots[1]);
-		assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+		assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
 		if (!i) {
 			pages = fake_host.pages_in_use;
 			names = modules();
@@ -876,12 +878,12 @@ static void test_thousand(void **)
 	assert_true(fake_host.pages_in_use == pages && taken() == MIB(2) && monitor_nr_slots == 2);
 	assert_true(names == 2 && modules() == names);
 	/* Nor is anything of the last one in the next. */
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM), 0);
-	ask(COMMANDER_LIST, "");
+	assert_int_equal(ask(MANAGEMENT_CREATE, "a.conf\nname = a\n" VM), 0);
+	ask(MANAGEMENT_LIST, "");
 	assert_said("name=a\tstate=over\tcpus=0\tmemory=67108864\tup=0\tstarts=0\t");
 	assert_said("\tend=\tstatus=0\tended=\tline=0\twhy=\tlast=\n");
-	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
-	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), 0);
 }
 
 /*
@@ -890,31 +892,33 @@ static void test_thousand(void **)
  */
 static void test_output(void **)
 {
-	static u8 ring[8] = "89234567", typed[3 + COMMANDER_TYPED] = "b\nx";
+	static u8 ring[8] = "89234567", typed[3 + MANAGEMENT_TYPED] = "b\nx";
 	struct output_ring *r = &output_rings[1];
 
-	commander_begin("console, boot");
+	management_begin("console, boot");
 	monitor_slots[1] = (struct slot){ .file = "b.conf",
 					  .config = &(struct vm_config){ .name = "b" },
 					  .state = OVER };
 	monitor_nr_slots = 2;
-	assert_int_equal(ask(COMMANDER_READ, "b 0"), 0);
+	assert_int_equal(ask(MANAGEMENT_READ, "b 0"), 0);
 	assert_string_equal(text(), "offset=0\tnext=0\n");
 	r->data = ring;
 	r->size = sizeof(ring);
 	r->head = 10;
-	assert_int_equal(ask(COMMANDER_READ, "b 0"), 0);
+	assert_int_equal(ask(MANAGEMENT_READ, "b 0"), 0);
 	assert_string_equal(text(), "offset=2\tnext=10\n23456789");
-	assert_int_equal(ask(COMMANDER_READ, "b 7"), 0);
+	assert_int_equal(ask(MANAGEMENT_READ, "b 7"), 0);
 	assert_string_equal(text(), "offset=7\tnext=10\n789");
-	assert_int_equal(ask(COMMANDER_READ, "b 18446744073709551615"), 0);
+	assert_int_equal(ask(MANAGEMENT_READ, "b 18446744073709551615"), 0);
 	assert_string_equal(text(), "offset=10\tnext=10\n");
-	assert_int_equal(ask(COMMANDER_READ, "b"), EINVAL);
-	assert_int_equal(ask(COMMANDER_READ, "b x"), EINVAL);
-	assert_int_equal(ask(COMMANDER_WRITE, "b\nx"), ENODEV);
-	memset(typed + 2, 'x', COMMANDER_TYPED);
-	assert_int_equal(commander_request(0, COMMANDER_WRITE, typed, 2 + COMMANDER_TYPED), ENODEV);
-	assert_int_equal(commander_request(0, COMMANDER_WRITE, typed, 3 + COMMANDER_TYPED), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_READ, "b"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_READ, "b x"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_WRITE, "b\nx"), ENODEV);
+	memset(typed + 2, 'x', MANAGEMENT_TYPED);
+	assert_int_equal(management_request(0, MANAGEMENT_WRITE, typed, 2 + MANAGEMENT_TYPED),
+			 ENODEV);
+	assert_int_equal(management_request(0, MANAGEMENT_WRITE, typed, 3 + MANAGEMENT_TYPED),
+			 EINVAL);
 	r->data = NULL;
 	r->size = r->head = 0;
 }
@@ -922,21 +926,21 @@ static void test_output(void **)
 /* An answer that is too long says so. */
 static void test_long_answer(void **)
 {
-	commander_begin("");
+	management_begin("");
 	for (unsigned i = 1; i < MONITOR_MAX_VMS; i++) {
 		snprintf(monitor_slots[i].file, sizeof(monitor_slots[i].file), "%060u", i);
 		monitor_nr_slots = i + 1;
 	}
-	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
+	assert_int_equal(ask(MANAGEMENT_LIST, ""), 0);
 	assert_null(strstr(text(), "truncated"));
 	/* Of a log the last lines; of what it makes itself the first. */
-	assert_int_equal(ask(COMMANDER_LOG, "80"), 0);
+	assert_int_equal(ask(MANAGEMENT_LOG, "80"), 0);
 	assert_true(strlen(text()) == 80 * 401 && text()[399] == '0');
-	assert_int_equal(ask(COMMANDER_LOG, "1000"), 0);
+	assert_int_equal(ask(MANAGEMENT_LOG, "1000"), 0);
 	assert_true(!strstr(text(), "truncated") && strlen(text()) == 81 * 401 &&
 		    !strcmp(text() + 81 * 401 - 5, "0999\n"));
-	assert_int_equal(ask(COMMANDER_LOG, "1001"), EINVAL);
-	assert_int_equal(ask(COMMANDER_LOG, "x"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_LOG, "1001"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_LOG, "x"), EINVAL);
 }
 
 static void test_memory(void **)
@@ -947,50 +951,50 @@ static void test_memory(void **)
 					     "t 0 100", "t 0 4096 ", "t x 4096", NULL };
 	u64 *ram;
 
-	commander_begin("dump");
-	ram = commander_there(true);
-	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
+	management_begin("dump");
+	ram = management_there(true);
+	assert_int_equal(ask(MANAGEMENT_DUMP, "t"), 0);
 	assert_string_equal(text(), "vcpus=2\tpaused=no\tcrashed=no\n"
 				    "address=0x0\tsize=0x2000\naddress=0x100000\tsize=0x44000\n");
 	there.vm.nr_paused = 2; /* some of them have not left yet */
-	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
+	assert_int_equal(ask(MANAGEMENT_DUMP, "t"), 0);
 	assert_non_null(strstr(text(), "paused=no"));
 	there.vm.paused = true;
 	there.vm.nr_paused = 1;
-	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
+	assert_int_equal(ask(MANAGEMENT_DUMP, "t"), 0);
 	assert_non_null(strstr(text(), "paused=no"));
 	there.vm.nr_paused = 2;
-	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
+	assert_int_equal(ask(MANAGEMENT_DUMP, "t"), 0);
 	assert_non_null(strstr(text(), "paused=yes"));
 	/*
 	 * Zeros end with a piece of memory, what is asked for, what one request looks at, and
 	 * before a page that is not zero.
 	 */
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 1048576"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 0 1048576"), 0);
 	assert_string_equal(text(), "zeros=8192\tbytes=0\n");
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 4096 1048576"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 4096 1048576"), 0);
 	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 4096"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 0 4096"), 0);
 	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 1048576 1048576"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 1048576 1048576"), 0);
 	assert_string_equal(text(), "zeros=262144\tbytes=0\n");
 	ram[2 * 512 + 3 * 512 + 511] = 0x0102030405060708;
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 1048576 1048576"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 1048576 1048576"), 0);
 	assert_string_equal(text(), "zeros=12288\tbytes=0\n");
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 1048576"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 1060864 1048576"), 0);
 	assert_int_equal(strncmp(text(), "zeros=0\tbytes=28672\n", 20), 0);
-	assert_int_equal(answer.size, sizeof(struct commander_message) + 20 + 28672);
-	assert_memory_equal(answer.data + sizeof(struct commander_message) + 20, ram + 5 * 512,
+	assert_int_equal(answer.size, sizeof(struct management_message) + 20 + 28672);
+	assert_memory_equal(answer.data + sizeof(struct management_message) + 20, ram + 5 * 512,
 			    28672);
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 4096"), 0);
-	assert_int_equal(answer.size, sizeof(struct commander_message) + 19 + 4096);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 1060864 4096"), 0);
+	assert_int_equal(answer.size, sizeof(struct management_message) + 19 + 4096);
 	/* What the machine has lost is not read, and what is before that is. */
 	fake_host.lost[0] = (u64)(ram + 6 * 512);
 	fake_host.nr_lost = 1;
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 1048576"), 0);
-	assert_int_equal(answer.size, sizeof(struct commander_message) + 19 + 4096);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 1060864 1048576"), 0);
+	assert_int_equal(answer.size, sizeof(struct management_message) + 19 + 4096);
 	ram[6 * 512] = 1;
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 1064960 1048576"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 1064960 1048576"), 0);
 	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
 	fake_host.nr_lost = 0;
 	/*
@@ -999,72 +1003,72 @@ static void test_memory(void **)
 	 */
 	lose_memory(ram + 7 * 512);
 	memset(ram + 5 * 512, 0, 2 * PAGE_SIZE);
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 1048576"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 1060864 1048576"), 0);
 	assert_string_equal(text(), "zeros=8192\tbytes=0\n");
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 1069056 1048576"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 1069056 1048576"), 0);
 	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
 	ram[6 * 512] = ram[8 * 512] = 1;
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 1064960 12288"), 0);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 1064960 12288"), 0);
 	assert_int_equal(strncmp(text(), "zeros=0\tbytes=12288\n", 20), 0);
 	assert_int_equal(lost_memory_met, 3);
 	mend_memory();
 	memset(ram + 7 * 512, 0, PAGE_SIZE);
-	assert_memory_equal(answer.data + sizeof(struct commander_message) + 20, ram + 6 * 512,
+	assert_memory_equal(answer.data + sizeof(struct management_message) + 20, ram + 6 * 512,
 			    12288);
 	for (const char *const *p = nowhere; *p; p++)
-		assert_int_equal(ask(COMMANDER_MEMORY, *p), EFAULT);
+		assert_int_equal(ask(MANAGEMENT_MEMORY, *p), EFAULT);
 	for (const char *const *p = wrong; *p; p++)
-		assert_int_equal(ask(COMMANDER_MEMORY, *p), EINVAL);
+		assert_int_equal(ask(MANAGEMENT_MEMORY, *p), EINVAL);
 	monitor_slots[1].vm = NULL;
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 4096"), ENODEV);
-	assert_int_equal(ask(COMMANDER_DUMP, "t"), ENODEV);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 0 4096"), ENODEV);
+	assert_int_equal(ask(MANAGEMENT_DUMP, "t"), ENODEV);
 	/* One of the boot is not its. */
 	monitor_slots[1].created = false;
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 4096"), EPERM);
-	assert_int_equal(ask(COMMANDER_DUMP, "t"), EPERM);
-	assert_int_equal(ask(COMMANDER_REGISTERS, "t 0"), EPERM);
-	commander_begin("create, destroy, console");
-	commander_there(true);
-	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 4096"), EPERM);
-	assert_int_equal(ask(COMMANDER_DUMP, "t"), EPERM);
-	assert_int_equal(ask(COMMANDER_REGISTERS, "t 0"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 0 4096"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_DUMP, "t"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_REGISTERS, "t 0"), EPERM);
+	management_begin("create, destroy, console");
+	management_there(true);
+	assert_int_equal(ask(MANAGEMENT_MEMORY, "t 0 4096"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_DUMP, "t"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_REGISTERS, "t 0"), EPERM);
 }
 
 static void test_registers(void **)
 {
-	commander_begin("dump");
-	commander_there(true);
+	management_begin("dump");
+	management_there(true);
 	fake_host.tsc_step = 1;
-	assert_int_equal(ask(COMMANDER_REGISTERS, "t 1"), 0);
+	assert_int_equal(ask(MANAGEMENT_REGISTERS, "t 1"), 0);
 	assert_string_equal(
 		text(),
 		"vcpu=1\tr15=0xaf\tr14=0xae\tr13=0xad\tr12=0xac\trbp=0xa5\trbx=0xa3\tr11=0xab\tr10=0xaa\tr9=0xa9\tr8=0xa8\t"
 		"rax=0xa0\trcx=0xa1\trdx=0xa2\trsi=0xa6\trdi=0xa7\trip=0x101\tcs=0x8\trflags=0x2\trsp=0xa4\tss=0x10\t"
 		"fs_base=0x200f\tgs_base=0x2010\tds=0x18\tes=0x0\tfs=0x20\tgs=0x28\tcr0=0x2000\tcr2=0x2001\tcr3=0x2002\t"
 		"cr4=0x2003\tefer=0x2004\n");
-	assert_int_equal(ask(COMMANDER_REGISTERS, "t 2"), ENODEV);
+	assert_int_equal(ask(MANAGEMENT_REGISTERS, "t 2"), ENODEV);
 	assert_string_equal(text(), "t: vCPU 2 does not run");
 	call_error = -EBUSY;
-	assert_int_equal(ask(COMMANDER_REGISTERS, "t 1"), EBUSY);
+	assert_int_equal(ask(MANAGEMENT_REGISTERS, "t 1"), EBUSY);
 	assert_string_equal(text(), "t: vCPU 1 does not answer");
 	call_error = 0;
 	/* One that was asked before is not who is asked now. */
 	fake_host.tsc_step = fake_host.tsc_khz * 100;
 	call_late = true;
-	assert_int_equal(ask(COMMANDER_REGISTERS, "t 1"), EIO);
-	assert_int_equal(ask(COMMANDER_REGISTERS, "t"), EINVAL);
-	assert_int_equal(ask(COMMANDER_REGISTERS, "t x"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_REGISTERS, "t 1"), EIO);
+	assert_int_equal(ask(MANAGEMENT_REGISTERS, "t"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_REGISTERS, "t x"), EINVAL);
 }
 
 /* What a VM is that its crash has left as it was (tests/unit/test_vm_end.c). */
 static void test_kept(void **)
 {
-	commander_begin("dump, destroy, create");
-	commander_there(true);
+	management_begin("dump, destroy, create");
+	management_there(true);
 	there.vm.kept = VM_END_CRASH;
 	assert_true(vm_paused(&there.vm));
-	assert_int_equal(ask(COMMANDER_RESUME, "t"), EPERM);
-	assert_int_equal(ask(COMMANDER_SHOW, "t"), 0);
+	assert_int_equal(ask(MANAGEMENT_RESUME, "t"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_SHOW, "t"), 0);
 	assert_non_null(strstr(text(), "\tstate=crashed\t"));
 }
 
@@ -1081,16 +1085,16 @@ static void test_pages(void **)
 	char request[40] = "service";
 	unsigned pages = 0, lines = 0, injected = 0;
 
-	commander_begin("");
+	management_begin("");
 	for (unsigned i = 0; i < ARRAY_SIZE(vcpus); i++) {
 		pointers[i] = &vcpus[i];
 		vcpus[i].stats.injected = i;
 		for (unsigned r = 0; r < VMEXITS; r++)
 			vcpus[i].stats.exit[r].count = r % 8 == 3 ? 0 : 1000 * r + 1;
 	}
-	commander_held = &vm;
+	management_held = &vm;
 	for (const char *cut = ""; cut; pages++) {
-		assert_int_equal(ask(COMMANDER_STATS, request), 0);
+		assert_int_equal(ask(MANAGEMENT_STATS, request), 0);
 		cut = strstr(text(), "truncated=yes\tfrom=");
 		for (const char *p = text(); *p && p != cut; p = strchr(p, '\n') + 1, lines++) {
 			unsigned vcpu;
@@ -1118,15 +1122,15 @@ static void test_pages(void **)
 	for (unsigned i = 0; i < ARRAY_SIZE(vcpus); i++)
 		for (unsigned r = 0; r < VMEXITS; r++)
 			assert_int_equal(seen[i][r], r % 8 != 3);
-	commander_held = NULL;
+	management_held = NULL;
 	/* What is no number, and a request that has none of it. */
-	assert_int_equal(ask(COMMANDER_LIST, "from=x"), EINVAL);
-	assert_int_equal(ask(COMMANDER_LIST, "from=4294967296"), EINVAL);
-	assert_int_equal(ask(COMMANDER_LIST, "from=1"), 0);
+	assert_int_equal(ask(MANAGEMENT_LIST, "from=x"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_LIST, "from=4294967296"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_LIST, "from=1"), 0);
 	assert_string_equal(text(), "");
-	assert_int_equal(ask(COMMANDER_LIST, "from=0"), 0);
+	assert_int_equal(ask(MANAGEMENT_LIST, "from=0"), 0);
 	assert_non_null(strstr(text(), "name=service\t"));
-	assert_int_equal(ask(COMMANDER_LOG, "from=1"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_LOG, "from=1"), EINVAL);
 }
 
 int main(void)

@@ -329,11 +329,11 @@ def test_all_events_have_their_user():
         with open(os.path.join(TOP, *path), encoding="ascii") as f:
             return f.read()
 
-    node = re.search(r"\btold\[COMMANDER_REQUESTS\] = \{\n(.*?)\n\};", source("vmm", "management", "management.c"), re.DOTALL)[1]
+    node = re.search(r"\btold\[MANAGEMENT_REQUESTS\] = \{\n(.*?)\n\};", source("vmm", "management", "management.c"), re.DOTALL)[1]
     client = re.search(r"\bthose\[\] = \{\n(.*?)\n\t\};", source("tools", "client", "libmargay.c"), re.DOTALL)[1]
-    events = set(re.findall(r"\[(COMMANDER_[A-Z_]+)\]", node))
-    assert len(events) > 7 and set(re.findall("COMMANDER_[A-Z_]+", client)) == events | {
-        "COMMANDER_CREATE", "COMMANDER_IMAGE", "COMMANDER_IMAGE_REMOVE"}
+    events = set(re.findall(r"\[(MANAGEMENT_[A-Z_]+)\]", node))
+    assert len(events) > 7 and set(re.findall("MANAGEMENT_[A-Z_]+", client)) == events | {
+        "MANAGEMENT_CREATE", "MANAGEMENT_IMAGE", "MANAGEMENT_IMAGE_REMOVE"}
 
 
 def test_each_command_is_noted(start, journal):

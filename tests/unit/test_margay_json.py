@@ -230,7 +230,7 @@ def names_of(path):
     """Those of the lines that a file of the node's says, by the first of them."""
     with open(os.path.join(TOP, "vmm", "management", path), encoding="ascii") as f:
         text = re.sub(r'"\s*\n?\s*"', "", f.read()).replace("\\t", " ")
-    said = re.findall(r'commander_say\(\s*"([a-z0-9_]+=.*?)"[,)]', re.sub(r'"\s*[A-Z_]+\s*"', "%s", text))
+    said = re.findall(r'management_say\(\s*"([a-z0-9_]+=.*?)"[,)]', re.sub(r'"\s*[A-Z_]+\s*"', "%s", text))
     return {re.findall("([a-z0-9_]+)=", line)[0]: re.findall("([a-z0-9_]+)=", line) for line in said}
 
 

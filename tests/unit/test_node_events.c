@@ -23,16 +23,16 @@ static struct vm_config configs[] = { { .name = "a" }, { .name = "b" } };
 
 static const char *text(void)
 {
-	static char copy[COMMANDER_MAX];
+	static char copy[MANAGEMENT_MAX];
 
-	snprintf(copy, sizeof(copy), "%.*s", (int)(answer.size - sizeof(struct commander_message)),
-		 (const char *)answer.data + sizeof(struct commander_message));
+	snprintf(copy, sizeof(copy), "%.*s", (int)(answer.size - sizeof(struct management_message)),
+		 (const char *)answer.data + sizeof(struct management_message));
 	return copy;
 }
 
 static u16 ask(unsigned session, unsigned what, const char *request)
 {
-	return commander_request(session, what, request, (u32)strlen(request));
+	return management_request(session, what, request, (u32)strlen(request));
 }
 
 /* Where those of a test begin. */
@@ -46,7 +46,7 @@ static u64 next(void)
 	do {
 		was = at;
 		snprintf(request, sizeof(request), "%lu", at);
-		assert_int_equal(ask(3, COMMANDER_EVENTS, request), 0);
+		assert_int_equal(ask(3, MANAGEMENT_EVENTS, request), 0);
 		assert_int_equal(sscanf(text(), "next=%lu\tboot=", &at), 1);
 	} while (at != was);
 	return at;
@@ -54,7 +54,7 @@ static u64 next(void)
 
 static void begin(const char *rights)
 {
-	commander_begin(rights);
+	management_begin(rights);
 	fake_host.wall_ns = 1700000000050000000;
 	fake_host.tsc = 0;
 	for (unsigned i = 0; i < ARRAY_SIZE(configs); i++) {
@@ -63,8 +63,8 @@ static void begin(const char *rights)
 		outcome_forget(&monitor_slots[A + i]);
 	}
 	monitor_nr_slots = 1 + ARRAY_SIZE(configs);
-	for (unsigned i = 0; i < COMMANDER_PORTS; i++)
-		commander_close(i);
+	for (unsigned i = 0; i < MANAGEMENT_PORTS; i++)
+		management_close(i);
 	first = 1;
 	first = next();
 }
@@ -72,12 +72,12 @@ static void begin(const char *rights)
 /* All since the test's beginning, without number and time. */
 static const char *said(void)
 {
-	static char all[COMMANDER_MAX];
+	static char all[MANAGEMENT_MAX];
 	char request[24];
 	const char *line;
 
 	snprintf(request, sizeof(request), "%lu", first);
-	assert_int_equal(ask(3, COMMANDER_EVENTS, request), 0);
+	assert_int_equal(ask(3, MANAGEMENT_EVENTS, request), 0);
 	all[0] = 0;
 	for (line = strchr(text(), '\n') + 1; *line; line = strchr(line, '\n') + 1) {
 		const char *event = strstr(line, "event=");
@@ -95,7 +95,7 @@ static const char *said(void)
 /* All since the test's beginning is these lines. */
 static void expect(const char *const *lines)
 {
-	char all[COMMANDER_MAX] = "";
+	char all[MANAGEMENT_MAX] = "";
 
 	for (; *lines; lines++)
 		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s", *lines);
@@ -123,17 +123,17 @@ extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_se
 /* Nothing is kept before the VM files have been read, and all goes on. */
 static void test_before(void **)
 {
-	commander_begin(ALL);
-	assert_int_equal(ask(0, COMMANDER_EVENTS, "0"), 0);
+	management_begin(ALL);
+	assert_int_equal(ask(0, MANAGEMENT_EVENTS, "0"), 0);
 	assert_string_equal(text(), "next=0\tboot=0\n");
 	monitor_slots[A] = (struct slot){ .config = &configs[0], .created = true, .state = OVER };
 	monitor_nr_slots = 2;
-	assert_int_equal(ask(0, COMMANDER_START, "a"), 0);
-	assert_int_equal(ask(0, COMMANDER_START, "a"), EBUSY);
+	assert_int_equal(ask(0, MANAGEMENT_START, "a"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_START, "a"), EBUSY);
 	event_vm(A, "fault", "x");
 	event_often(A, "fault", "x");
 	event_image("image-gone", "x", NULL);
-	assert_int_equal(ask(0, COMMANDER_EVENTS, "0"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_EVENTS, "0"), 0);
 	assert_string_equal(text(), "next=0\tboot=0\n");
 	/* Nor where nobody is who would ask. */
 	service_config.control.commands = false;
@@ -147,7 +147,7 @@ static void test_before(void **)
 		(*s)();
 	assert_int_equal(events_boot(), 1700000000001);
 	event_vm(A, "fault", "a\tb\nc");
-	assert_int_equal(ask(0, COMMANDER_EVENTS, "0"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_EVENTS, "0"), 0);
 	assert_string_equal(text(),
 			    "next=2\tboot=1700000000001\nnumber=1\ttime=1700000000.001\t" LINE(
 				    "fault", "a", "", "", "", "", "", "a b c"));
@@ -157,13 +157,13 @@ static void test_before(void **)
 static void test_who(void **)
 {
 	begin(ALL);
-	ask(0, COMMANDER_HELLO, "user=alice");
-	assert_int_equal(ask(0, COMMANDER_START, "a"), 0);
+	ask(0, MANAGEMENT_HELLO, "user=alice");
+	assert_int_equal(ask(0, MANAGEMENT_START, "a"), 0);
 	run(A);
 	/* By its file. */
 	end(A, VM_END_EXIT);
 	run(A);
-	assert_int_equal(ask(1, COMMANDER_STOP, "a"), 0);
+	assert_int_equal(ask(1, MANAGEMENT_STOP, "a"), 0);
 	end(A, VM_END_STOPPED);
 	EXPECT(LINE("start", "a", "", "", "", "commander", "alice", ""),
 	       LINE("started", "a", "", "", "", "commander", "alice", ""),
@@ -176,13 +176,13 @@ static void test_who(void **)
 static void test_restart(void **)
 {
 	begin(ALL);
-	ask(0, COMMANDER_HELLO, "user=bob");
-	commander_there(true);
-	assert_int_equal(ask(0, COMMANDER_RESTART, "t"), 0);
+	ask(0, MANAGEMENT_HELLO, "user=bob");
+	management_there(true);
+	assert_int_equal(ask(0, MANAGEMENT_RESTART, "t"), 0);
 	end(A, VM_END_STOPPED);
 	run(A);
 	/* A press that its guest does not heed is no cause of what comes later. */
-	assert_int_equal(ask(0, COMMANDER_PRESS, "t"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_PRESS, "t"), 0);
 	end(A, VM_END_PANICKED);
 	run(A);
 	end(A, VM_END_STOPPED);
@@ -199,12 +199,12 @@ static void test_restart(void **)
 static void test_refused(void **)
 {
 	begin("create, boot");
-	ask(0, COMMANDER_HELLO, "user=eve");
-	assert_int_equal(ask(0, COMMANDER_STOP, "a"), EPERM);
-	assert_int_equal(ask(0, COMMANDER_START, "nobody"), ENOENT);
+	ask(0, MANAGEMENT_HELLO, "user=eve");
+	assert_int_equal(ask(0, MANAGEMENT_STOP, "a"), EPERM);
+	assert_int_equal(ask(0, MANAGEMENT_START, "nobody"), ENOENT);
 	monitor_slots[A].state = STARTED;
 	monitor_slots[A].starts = 1;
-	assert_int_equal(ask(0, COMMANDER_START, "a"), EBUSY);
+	assert_int_equal(ask(0, MANAGEMENT_START, "a"), EBUSY);
 	end(A, VM_END_STOPPED);
 	run(A);
 	EXPECT(LINE("kill", "a", "", "", "", "commander", "eve",
@@ -219,7 +219,7 @@ static void test_refused(void **)
 static void test_not_started(void **)
 {
 	begin(ALL);
-	assert_int_equal(ask(0, COMMANDER_START, "a"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_START, "a"), 0);
 	monitor_witness->not_started(&monitor_slots[A], "no CPU is free");
 	monitor_witness->not_started(&monitor_slots[A], "no CPU is free");
 	EXPECT(LINE("start", "a", "", "", "", "commander", "", ""),
@@ -231,15 +231,15 @@ static void test_not_started(void **)
 static void test_user(void **)
 {
 	begin(ALL);
-	ask(0, COMMANDER_HELLO, "user=a\tvery long\nname of somebody who has no shorter one");
-	ask(1, COMMANDER_HELLO, "user=bob");
-	ask(2, COMMANDER_HELLO, "use=bob");
-	ask(0, COMMANDER_PAUSE, "nobody");
-	ask(1, COMMANDER_HELLO, "");
-	ask(1, COMMANDER_PAUSE, "nobody");
-	commander_close(1);
-	ask(1, COMMANDER_RESUME, "nobody");
-	ask(2, COMMANDER_NMI, "nobody");
+	ask(0, MANAGEMENT_HELLO, "user=a\tvery long\nname of somebody who has no shorter one");
+	ask(1, MANAGEMENT_HELLO, "user=bob");
+	ask(2, MANAGEMENT_HELLO, "use=bob");
+	ask(0, MANAGEMENT_PAUSE, "nobody");
+	ask(1, MANAGEMENT_HELLO, "");
+	ask(1, MANAGEMENT_PAUSE, "nobody");
+	management_close(1);
+	ask(1, MANAGEMENT_RESUME, "nobody");
+	ask(2, MANAGEMENT_NMI, "nobody");
 	EXPECT(LINE("pause", "nobody", "", "", "", "commander", "a?very?long?name?of?somebody?who",
 		    "refused: nobody: there is no such VM"),
 	       LINE("pause", "nobody", "", "", "", "commander", "bob",
@@ -259,25 +259,25 @@ static u16 put(const char *name, const char *how)
 	snprintf(line, sizeof(line),
 		 "%s 3 ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad%s", name,
 		 how);
-	err = ask(0, COMMANDER_IMAGE, line);
+	err = ask(0, MANAGEMENT_IMAGE, line);
 	if (err || !strncmp(text(), "have=yes", 8))
 		return err;
-	err = ask(0, COMMANDER_DATA, "abc");
-	return err ? err : ask(0, COMMANDER_IMAGE_END, "");
+	err = ask(0, MANAGEMENT_DATA, "abc");
+	return err ? err : ask(0, MANAGEMENT_IMAGE_END, "");
 }
 
 static void test_made_and_forgotten(void **)
 {
 	begin(ALL);
-	ask(0, COMMANDER_HELLO, "user=alice");
+	ask(0, MANAGEMENT_HELLO, "user=alice");
 	assert_int_equal(put("image", ""), 0);
 	assert_int_equal(put("image", ""), 0);
 	assert_int_equal(
-		ask(0, COMMANDER_CREATE, "c.conf\nname = c\nkernel = image\nmemory = 64M\n"), 0);
-	assert_int_equal(ask(0, COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
-	assert_int_equal(ask(0, COMMANDER_DESTROY, "c"), 0);
+		ask(0, MANAGEMENT_CREATE, "c.conf\nname = c\nkernel = image\nmemory = 64M\n"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_IMAGE_REMOVE, "image"), EBUSY);
+	assert_int_equal(ask(0, MANAGEMENT_DESTROY, "c"), 0);
 	assert_int_equal(put("other", ""), 0);
-	assert_int_equal(ask(0, COMMANDER_IMAGE_REMOVE, "image"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_IMAGE_REMOVE, "image"), 0);
 	assert_true(images_evict());
 	EXPECT(LINE("image-put", "", "image", "", "", "commander", "alice", ""),
 	       LINE("create", "c", "", "", "", "commander", "alice", ""),
@@ -291,7 +291,7 @@ static void test_made_and_forgotten(void **)
 static void test_forgotten_words(void **)
 {
 	begin(ALL);
-	assert_int_equal(ask(0, COMMANDER_START, "a"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_START, "a"), 0);
 	outcome_forget(&monitor_slots[A]);
 	monitor_slots[A].starts = 1;
 	run(A);
@@ -322,7 +322,7 @@ static unsigned count_of(const char *vm, u64 *newest)
 	do {
 		was = at;
 		snprintf(request, sizeof(request), "%lu", at);
-		assert_int_equal(ask(0, COMMANDER_EVENTS, request), 0);
+		assert_int_equal(ask(0, MANAGEMENT_EVENTS, request), 0);
 		assert_null(strstr(text(), "truncated"));
 		assert_int_equal(sscanf(text(), "next=%lu\t", &at), 1);
 		for (const char *p = strchr(text(), '\n') + 1; *p; p = strchr(p, '\n') + 1) {
@@ -372,7 +372,7 @@ static void test_room(void **)
 static void test_long(void **)
 {
 	static char name[VM_NAME_MAX + 1], user[EVENT_USER_MAX + 1], why[200];
-	const struct event_command command = { "restart", BY_COMMANDER, user, true, true };
+	const struct event_command command = { "restart", BY_MANAGEMENT, user, true, true };
 	u64 newest;
 
 	begin(ALL);
@@ -406,10 +406,10 @@ static void test_requests(void **)
 
 	begin("");
 	for (const char *const *p = wrong; *p; p++) {
-		assert_int_equal(ask(0, COMMANDER_EVENTS, *p), EINVAL);
-		assert_int_equal(ask(0, COMMANDER_LOG_FROM, *p), EINVAL);
+		assert_int_equal(ask(0, MANAGEMENT_EVENTS, *p), EINVAL);
+		assert_int_equal(ask(0, MANAGEMENT_LOG_FROM, *p), EINVAL);
 	}
-	assert_int_equal(ask(0, COMMANDER_EVENTS, "18446744073709551615"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_EVENTS, "18446744073709551615"), 0);
 	assert_string_equal(text(), "next=18446744073709551615\tboot=1700000000001\n");
 }
 
@@ -423,7 +423,7 @@ static void test_log(void **)
 	begin("");
 	for (;;) {
 		snprintf(request, sizeof(request), "%lu", at);
-		assert_int_equal(ask(0, COMMANDER_LOG_FROM, request), 0);
+		assert_int_equal(ask(0, MANAGEMENT_LOG_FROM, request), 0);
 		assert_int_equal(
 			sscanf(text(),
 			       "offset=%lu\tnext=%lu\tbegan=1700000000.007\tboot=1700000000001\n",
@@ -441,7 +441,7 @@ static void test_log(void **)
 	}
 	assert_int_equal(at, fake_log_end);
 	/* Of another boot. */
-	assert_int_equal(ask(0, COMMANDER_LOG_FROM, "18446744073709551615"), 0);
+	assert_int_equal(ask(0, MANAGEMENT_LOG_FROM, "18446744073709551615"), 0);
 	assert_int_equal(strncmp(text(), "offset=100000\t", 14), 0);
 }
 

@@ -23,13 +23,13 @@ static struct {
 	unsigned session;
 	u32 size;
 	u8 first;
-	unsigned closed[COMMANDER_PORTS];
+	unsigned closed[MANAGEMENT_PORTS];
 } asked;
 static u32 answer_size;
 
 /* Of as many bytes as the test wants: the session, then the request's first byte. */
-void commander_serve(struct vm *, unsigned session, const u8 *request, u32 size,
-		     struct commander_answer *out)
+void management_serve(struct vm *, unsigned session, const u8 *request, u32 size,
+		      struct management_answer *out)
 {
 	asked.calls++;
 	asked.session = session;
@@ -39,7 +39,7 @@ void commander_serve(struct vm *, unsigned session, const u8 *request, u32 size,
 	memset(out->data, (int)(16 * session + asked.first), answer_size);
 }
 
-void commander_close(unsigned session)
+void management_close(unsigned session)
 {
 	asked.closed[session]++;
 }
@@ -117,7 +117,7 @@ static void told(unsigned i, u32 port, u16 what, u16 value)
 static void test_ports(void **)
 {
 	assert_int_equal(config_read(0, 2, 2), 0x1043);
-	assert_int_equal(get(0, DEVICE_CONFIG + 4, 4), COMMANDER_PORTS);
+	assert_int_equal(get(0, DEVICE_CONFIG + 4, 4), MANAGEMENT_PORTS);
 	put(0, FEATURE_SELECT, 4, 0);
 	assert_true(get(0, FEATURE, 4) & MULTIPORT);
 	event(0, 0, 1);
@@ -126,7 +126,7 @@ static void test_ports(void **)
 	assert_int_equal(used(CONTROL_IN), 3);
 	offer_in(CONTROL_IN, 5, 64);
 	assert_int_equal(used(CONTROL_IN), 4);
-	for (unsigned i = 0; i < COMMANDER_PORTS; i++)
+	for (unsigned i = 0; i < MANAGEMENT_PORTS; i++)
 		told(i, i, 1, 1);
 	event(2, 3, 1);
 	assert_int_equal(used(CONTROL_IN), 6);
@@ -136,7 +136,7 @@ static void test_ports(void **)
 			    8);
 	assert_int_equal(used_bytes(CONTROL_IN, 5), 16);
 	/* What is not there, and what is cut. */
-	event(COMMANDER_PORTS, 3, 1);
+	event(MANAGEMENT_PORTS, 3, 1);
 	event(0xffffffff, 6, 1);
 	send_out(CONTROL_OUT, "abc", 3);
 	assert_int_equal(used(CONTROL_IN), 6);
@@ -171,7 +171,7 @@ static void test_requests(void **)
 /* A second request before the first one's answer was read. */
 static void test_not_read(void **)
 {
-	struct commander_message m = { COMMANDER_MAGIC, COMMANDER_VERSION, 1, 0x1234, 0 }, late;
+	struct management_message m = { MANAGEMENT_MAGIC, MANAGEMENT_VERSION, 1, 0x1234, 0 }, late;
 
 	event(0, 6, 1);
 	answer_size = 40;
@@ -187,7 +187,7 @@ static void test_not_read(void **)
 	assert_true(used_bytes(0, 0) == 24 && used_bytes(0, 1) == 16 &&
 		    used_bytes(0, 2) == sizeof(late));
 	memcpy(&late, guest_ptr(vm, gpa(DATA(0) + 2 * 0x1000), sizeof(late)), sizeof(late));
-	assert_true(late.magic == COMMANDER_MAGIC && late.what == 16 && late.tag == 0x1234 &&
+	assert_true(late.magic == MANAGEMENT_MAGIC && late.what == 16 && late.tag == 0x1234 &&
 		    !late.size);
 	/* And all is well again. */
 	send_out(1, "b", 1);

@@ -25,7 +25,7 @@ static size_t put_output(const char *name, unsigned long *at, struct plain *plai
 	size_t size;
 
 	snprintf(text, sizeof(text), "%.60s %lu", name, *at);
-	answer = ask(COMMANDER_READ, text, &size);
+	answer = ask(MANAGEMENT_READ, text, &size);
 	output = strchr(answer, '\n');
 	if (!output || !margay_value(answer, "next", next, sizeof(next)))
 		fail(BROKEN, "an answer without an offset", NULL);
@@ -68,7 +68,7 @@ static void make_raw(const char *name, int plain)
 /* To who types: it hears nothing of that until somebody lets it go on. */
 static void say_if_paused(const char *name)
 {
-	char state[24], *vm = lines_of(COMMANDER_SHOW, name);
+	char state[24], *vm = lines_of(MANAGEMENT_SHOW, name);
 
 	if (margay_value(vm, "state", state, sizeof(state)) && !strcmp(state, "paused"))
 		fprintf(stderr,
@@ -82,7 +82,7 @@ void command_console(const struct words *w)
 	int terminal = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &before);
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	unsigned long at = 0;
-	char text[COMMANDER_TYPED + 64];
+	char text[MANAGEMENT_TYPED + 64];
 	struct plain state = { 0 }, *plain = w->raw ? NULL : &state;
 	size_t head = (size_t)snprintf(text, sizeof(text), "%.60s\n", w->arg[0]);
 
@@ -97,12 +97,12 @@ void command_console(const struct words *w)
 
 		if (poll(&in, 1, put_output(w->arg[0], &at, plain) ? 0 : POLL_MS) <= 0)
 			continue;
-		n = read(STDIN_FILENO, text + head, COMMANDER_TYPED);
+		n = read(STDIN_FILENO, text + head, MANAGEMENT_TYPED);
 		leave = n > 0 && terminal ? memchr(text + head, DETACH, (size_t)n) : NULL;
 		if (leave)
 			n = leave - text - (ssize_t)head;
 		if (n > 0) {
-			err = margay_call(node, COMMANDER_WRITE, text, head + (size_t)n, &answer,
+			err = margay_call(node, MANAGEMENT_WRITE, text, head + (size_t)n, &answer,
 					  NULL);
 			if (err < 0)
 				fail_channel();

@@ -32,9 +32,9 @@ static int pauses(const char *name)
 	char paused[4] = "", may[100] = "", *answer;
 	int err = 0, asked = 0;
 
-	margay_value(ask(COMMANDER_HELLO, "", NULL), "may", may, sizeof(may));
+	margay_value(ask(MANAGEMENT_HELLO, "", NULL), "may", may, sizeof(may));
 	for (unsigned n = 0; n < DUMP_POLLS; n++) {
-		answer = ask(COMMANDER_DUMP, name, NULL);
+		answer = ask(MANAGEMENT_DUMP, name, NULL);
 		margay_value(answer, "paused", paused, sizeof(paused));
 		if (!strcmp(paused, "yes"))
 			return asked;
@@ -46,7 +46,8 @@ static int pauses(const char *name)
 			return 0;
 		}
 		if (!asked)
-			err = margay_call(node, COMMANDER_PAUSE, name, strlen(name), &answer, NULL);
+			err = margay_call(node, MANAGEMENT_PAUSE, name, strlen(name), &answer,
+					  NULL);
 		if (err < 0)
 			fail_channel();
 		asked = asked || !err;
@@ -78,7 +79,7 @@ void command_dump(const struct words *w)
 	if (err)
 		snprintf(said, sizeof(said), "%s", err > 0 ? answer : strerror(why));
 	if (paused &&
-	    margay_call(node, COMMANDER_RESUME, w->arg[0], strlen(w->arg[0]), &answer, NULL))
+	    margay_call(node, MANAGEMENT_RESUME, w->arg[0], strlen(w->arg[0]), &answer, NULL))
 		fprintf(stderr, "margay: %s stays paused: resume it\n", w->arg[0]);
 	if (err)
 		fail(err > 0 ? REFUSED : BROKEN, err > 0 ? said : w->arg[1], err > 0 ? NULL : said);

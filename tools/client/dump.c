@@ -67,7 +67,7 @@ static unsigned long number(const char *line, const char *key)
 	return strtoul(text, NULL, 0);
 }
 
-static int ask(struct dump *d, enum commander_request what, const char *text, size_t *size)
+static int ask(struct dump *d, enum management_request what, const char *text, size_t *size)
 {
 	return margay_call(d->node, what, text, strlen(text), d->answer, size);
 }
@@ -92,7 +92,7 @@ static int put(struct dump *d, const void *data, size_t n, off_t at)
 
 static int read_map(struct dump *d)
 {
-	int err = ask(d, COMMANDER_DUMP, d->vm, NULL);
+	int err = ask(d, MANAGEMENT_DUMP, d->vm, NULL);
 	const char *line = *d->answer;
 
 	if (err)
@@ -138,7 +138,7 @@ static int copy_piece(struct dump *d, unsigned i, int (*stops)(void))
 		}
 		snprintf(text, sizeof(text), "%.60s %lu %lu", d->vm, d->piece[i].at + done,
 			 left < PIECE ? left : PIECE);
-		err = ask(d, COMMANDER_MEMORY, text, &size);
+		err = ask(d, MANAGEMENT_MEMORY, text, &size);
 		if (err)
 			return err;
 		n = number(*d->answer, "zeros");
@@ -169,7 +169,7 @@ static int read_status(struct dump *d, unsigned vcpu, struct status_note *note)
 	*note = (struct status_note){ { 5, STATUS_SIZE, NT_PRSTATUS },
 				      "CORE",
 				      .pid = (int)vcpu + 1 };
-	err = ask(d, COMMANDER_REGISTERS, text, NULL);
+	err = ask(d, MANAGEMENT_REGISTERS, text, NULL);
 	if (err > 0)
 		fprintf(stderr, "margay: without registers: %s\n", *d->answer);
 	if (err)

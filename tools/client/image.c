@@ -77,7 +77,7 @@ static int send_pieces(struct margay *m, struct margay_image *image, int fd, cha
 			break;
 		if (image->progress)
 			image->progress(at, image->size);
-		err = margay_call(m, COMMANDER_DATA, piece, (size_t)n, answer, NULL);
+		err = margay_call(m, MANAGEMENT_DATA, piece, (size_t)n, answer, NULL);
 	}
 	if (!err && n < 0)
 		return -1;
@@ -87,7 +87,7 @@ static int send_pieces(struct margay *m, struct margay_image *image, int fd, cha
 	}
 	if (!err && image->progress)
 		image->progress(at, image->size);
-	return err ? err : margay_call(m, COMMANDER_IMAGE_END, "", 0, answer, NULL);
+	return err ? err : margay_call(m, MANAGEMENT_IMAGE_END, "", 0, answer, NULL);
 }
 
 static int send_file(struct margay *m, struct margay_image *image, int fd, char *piece,
@@ -98,7 +98,7 @@ static int send_file(struct margay *m, struct margay_image *image, int fd, char 
 
 	n = snprintf(text, sizeof(text), "%.100s %lu %s%s", image->name, image->size, image->sha256,
 		     image->replace ? " replace" : "");
-	err = margay_call(m, COMMANDER_IMAGE, text, (size_t)n, answer, NULL);
+	err = margay_call(m, MANAGEMENT_IMAGE, text, (size_t)n, answer, NULL);
 	if (err)
 		return err;
 	image->sent =

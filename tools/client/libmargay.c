@@ -20,8 +20,8 @@ struct margay {
 
 	u32 tag;
 	union {
-		struct commander_message head;
-		char bytes[COMMANDER_MAX + 1];
+		struct management_message head;
+		char bytes[MANAGEMENT_MAX + 1];
 	} out, in;
 };
 
@@ -77,7 +77,7 @@ static int get(int fd, char *to, size_t n)
 }
 
 /* With its port open. */
-static int call(struct margay *m, enum commander_request what, const void *data, size_t n)
+static int call(struct margay *m, enum management_request what, const void *data, size_t n)
 {
 	ssize_t sent;
 
@@ -85,8 +85,8 @@ static int call(struct margay *m, enum commander_request what, const void *data,
 		errno = EMSGSIZE;
 		return -1;
 	}
-	m->out.head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, (u16)what,
-						  ++m->tag, (u32)n };
+	m->out.head = (struct management_message){ MANAGEMENT_MAGIC, MANAGEMENT_VERSION, (u16)what,
+						   ++m->tag, (u32)n };
 	/* It may be in there already. */
 	memmove(m->out.bytes + sizeof(m->out.head), data, n);
 	do
@@ -100,7 +100,7 @@ static int call(struct margay *m, enum commander_request what, const void *data,
 	do {
 		if (get(m->fd, m->in.bytes, sizeof(m->in.head)))
 			return -1;
-		if (m->in.head.magic != COMMANDER_MAGIC || m->in.head.size > MARGAY_DATA_MAX) {
+		if (m->in.head.magic != MANAGEMENT_MAGIC || m->in.head.size > MARGAY_DATA_MAX) {
 			errno = EPROTO;
 			return -1;
 		}
@@ -117,12 +117,12 @@ void margay_set_user(struct margay *m, const char *user)
 }
 
 /* Is it one whose event says who has sent it? */
-static int names_user(enum commander_request what)
+static int names_user(enum management_request what)
 {
-	static const enum commander_request those[] = {
-		COMMANDER_CREATE, COMMANDER_DESTROY, COMMANDER_START,       COMMANDER_STOP,
-		COMMANDER_PRESS,  COMMANDER_RESTART, COMMANDER_PAUSE,       COMMANDER_RESUME,
-		COMMANDER_NMI,    COMMANDER_IMAGE,   COMMANDER_IMAGE_REMOVE
+	static const enum management_request those[] = {
+		MANAGEMENT_CREATE, MANAGEMENT_DESTROY, MANAGEMENT_START,       MANAGEMENT_STOP,
+		MANAGEMENT_PRESS,  MANAGEMENT_RESTART, MANAGEMENT_PAUSE,       MANAGEMENT_RESUME,
+		MANAGEMENT_NMI,    MANAGEMENT_IMAGE,   MANAGEMENT_IMAGE_REMOVE
 	};
 
 	for (unsigned i = 0; i < sizeof(those) / sizeof(*those); i++)
@@ -138,10 +138,10 @@ static int introduce(struct margay *m)
 	int n = snprintf(text, sizeof(text), "user=%s", m->user);
 
 	m->introduced = 1;
-	return call(m, COMMANDER_HELLO, text, (size_t)n);
+	return call(m, MANAGEMENT_HELLO, text, (size_t)n);
 }
 
-int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n,
+int margay_call(struct margay *m, enum management_request what, const void *data, size_t n,
 		char **answer, size_t *size)
 {
 	int held = m->held, err, why;
@@ -194,7 +194,7 @@ static unsigned long take_cut(char *answer)
 	return from;
 }
 
-int margay_lines(struct margay *m, enum commander_request what, const char *text, char **lines)
+int margay_lines(struct margay *m, enum management_request what, const char *text, char **lines)
 {
 	unsigned long from = 0, before = 0;
 	size_t size = 0, n;

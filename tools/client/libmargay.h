@@ -37,8 +37,8 @@ void margay_set_user(struct margay *m, const char *user);
  * 0, or the error number of the node's, or -1 when the channel broke (errno). *answer: what it
  * says, or why not, terminated, until the next call.
  */
-#define MARGAY_DATA_MAX (COMMANDER_MAX - sizeof(struct commander_message))
-int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n,
+#define MARGAY_DATA_MAX (MANAGEMENT_MAX - sizeof(struct management_message))
+int margay_call(struct margay *m, enum management_request what, const void *data, size_t n,
 		char **answer, size_t *size);
 
 /*
@@ -46,7 +46,7 @@ int margay_call(struct margay *m, enum commander_request what, const void *data,
  * the error number and *lines, why, for free(); or -1, and no *lines. What begins or ends meanwhile
  * may be there in part.
  */
-int margay_lines(struct margay *m, enum commander_request what, const char *text, char **lines);
+int margay_lines(struct margay *m, enum management_request what, const char *text, char **lines);
 
 /*
  * Sends what is in a file as an image of that name; what the node has already is not sent. As

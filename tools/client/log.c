@@ -78,7 +78,7 @@ static void put_line(const struct nodelog_line *line)
 /* A node that has no more than so many lines at once, without the time of day. */
 static void put_old_log(const char *lines)
 {
-	char *answer = ask(COMMANDER_LOG, lines, NULL);
+	char *answer = ask(MANAGEMENT_LOG, lines, NULL);
 	struct nodelog_line line = { .priority = 5 };
 
 	if (follows)

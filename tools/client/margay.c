@@ -49,7 +49,7 @@ void done(void)
 		puts("{\"done\":true}");
 }
 
-char *ask(enum commander_request what, const char *text, size_t *size)
+char *ask(enum management_request what, const char *text, size_t *size)
 {
 	char *answer;
 	int err = margay_call(node, what, text, strlen(text), &answer, size);
@@ -61,7 +61,7 @@ char *ask(enum commander_request what, const char *text, size_t *size)
 	return answer;
 }
 
-char *lines_of(enum commander_request what, const char *text)
+char *lines_of(enum management_request what, const char *text)
 {
 	char *lines;
 	int err = margay_lines(node, what, text, &lines);
@@ -77,7 +77,7 @@ char *lines_of(enum commander_request what, const char *text)
 	return lines;
 }
 
-void show(enum commander_request what, const char *text)
+void show(enum management_request what, const char *text)
 {
 	char *lines = lines_of(what, text);
 
@@ -108,7 +108,7 @@ static void command_create(const struct words *w)
 		fail(BROKEN, file, strerror(errno));
 	if (n == sizeof(text))
 		fail(REFUSED, file, "too large for a VM file");
-	err = margay_call(node, COMMANDER_CREATE, text, n, &answer, NULL);
+	err = margay_call(node, MANAGEMENT_CREATE, text, n, &answer, NULL);
 	if (err < 0)
 		fail_channel();
 	if (err)
@@ -126,7 +126,7 @@ static void show_file(const char *name)
 
 	do {
 		snprintf(text, sizeof(text), "%.60s %lu", name, at);
-		answer = ask(COMMANDER_FILE, text, &n);
+		answer = ask(MANAGEMENT_FILE, text, &n);
 		more = strchr(answer, '\n');
 		if (!to || !more || !margay_value(answer, "next", next, sizeof(next)) ||
 		    !margay_value(answer, "size", size, sizeof(size)))
@@ -154,7 +154,7 @@ static void command_show(const struct words *w)
 	if (w->file)
 		show_file(w->arg[0]);
 	else
-		show(COMMANDER_SHOW, w->arg[0]);
+		show(MANAGEMENT_SHOW, w->arg[0]);
 }
 
 static void command_metrics(const struct words *w)
@@ -173,29 +173,29 @@ static const struct command {
 	const char *name;
 	const char *args;
 	const char *help;
-	enum commander_request what;    /* 0: run() */
+	enum management_request what;    /* 0: run() */
 	void (*run)(const struct words *w);
 	int shows;        /* lines of values */
 	/* words beside options */
 	unsigned needs;
 	unsigned takes;
 } commands[] = {
-	{ "info", "", "version, rights, memory", COMMANDER_HELLO, NULL, 1, 0, 0 },
-	{ "list", "", "the VMs", COMMANDER_LIST, NULL, 1, 0, 0 },
+	{ "info", "", "version, rights, memory", MANAGEMENT_HELLO, NULL, 1, 0, 0 },
+	{ "list", "", "the VMs", MANAGEMENT_LIST, NULL, 1, 0, 0 },
 	{ "show", "[--file] VM", "one of them; --file: its VM file", 0, command_show, 0, 1, 1 },
 	{ "create", "FILE", "makes a VM of a VM file", 0, command_create, 0, 1, 1 },
-	{ "destroy", "VM", "forgets one that is over", COMMANDER_DESTROY, NULL, 0, 1, 1 },
+	{ "destroy", "VM", "forgets one that is over", MANAGEMENT_DESTROY, NULL, 0, 1, 1 },
 	{ "start", "[--wait] VM", "starts it; --wait: until it runs, or has failed", 0,
 	  command_start, 0, 1, 1 },
 	{ "stop", "[--timeout SECONDS] VM",
 	  "presses its power button; after that time (60) kills it", 0, command_stop, 0, 1, 1 },
-	{ "press", "VM", "presses its power button: it ends, or wakes", COMMANDER_PRESS, NULL, 0, 1,
-	  1 },
-	{ "kill", "VM", "ends it at once, like pulling the plug", COMMANDER_STOP, NULL, 0, 1, 1 },
-	{ "restart", "VM", "stops it and starts it again", COMMANDER_RESTART, NULL, 0, 1, 1 },
-	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },
-	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
-	{ "nmi", "VM", "sends its guest an NMI, as a server's button does", COMMANDER_NMI, NULL, 0,
+	{ "press", "VM", "presses its power button: it ends, or wakes", MANAGEMENT_PRESS, NULL, 0,
+	  1, 1 },
+	{ "kill", "VM", "ends it at once, like pulling the plug", MANAGEMENT_STOP, NULL, 0, 1, 1 },
+	{ "restart", "VM", "stops it and starts it again", MANAGEMENT_RESTART, NULL, 0, 1, 1 },
+	{ "pause", "VM", "keeps it out of its CPUs", MANAGEMENT_PAUSE, NULL, 0, 1, 1 },
+	{ "resume", "VM", "lets it go on", MANAGEMENT_RESUME, NULL, 0, 1, 1 },
+	{ "nmi", "VM", "sends its guest an NMI, as a server's button does", MANAGEMENT_NMI, NULL, 0,
 	  1, 1 },
 	{ "apply", "[--dry-run] [--prune] [--timeout SECONDS] DIR",
 	  "makes the node as VM files and images of a folder say", 0, command_apply, 0, 1, 1 },
@@ -217,16 +217,16 @@ static const struct command {
 	  0, 0, 0 },
 	{ "journal", "", "feeds the journal of this VM with both (margay-journal.service)", 0,
 	  command_journal, 0, 0, 0 },
-	{ "node", "", "CPUs and memory", COMMANDER_NODE, NULL, 1, 0, 0 },
-	{ "pci", "", "PCI functions", COMMANDER_PCI, NULL, 1, 0, 0 },
+	{ "node", "", "CPUs and memory", MANAGEMENT_NODE, NULL, 1, 0, 0 },
+	{ "pci", "", "PCI functions", MANAGEMENT_PCI, NULL, 1, 0, 0 },
 	{ "image put", "[--replace] [--sha256 HEX] [--size BYTES] FILE [NAME]",
 	  "sends an image; - NAME: from a pipe, and at once if its hash and size are told", 0,
 	  command_image_put, 0, 1, 2 },
 	{ "image pull", "[--prefix PREFIX] [--allow-downgrade] NAME[:VERSION]",
 	  "fetches one from the store of images", 0, command_image_pull, 0, 1, 1 },
-	{ "image list", "", "the images, and the modules of the boot", COMMANDER_IMAGES, NULL, 1, 0,
-	  0 },
-	{ "image rm", "NAME", "forgets one that no VM file names", COMMANDER_IMAGE_REMOVE, NULL, 0,
+	{ "image list", "", "the images, and the modules of the boot", MANAGEMENT_IMAGES, NULL, 1,
+	  0, 0 },
+	{ "image rm", "NAME", "forgets one that no VM file names", MANAGEMENT_IMAGE_REMOVE, NULL, 0,
 	  1, 1 },
 };
 

@@ -43,11 +43,11 @@ void fail(int status, const char *what, const char *why) __attribute__((noreturn
 /* errno of the channel. */
 void fail_channel(void) __attribute__((noreturn));
 /* Calls; says why the node refuses, and ends. */
-char *ask(enum commander_request what, const char *text, size_t *size);
+char *ask(enum management_request what, const char *text, size_t *size);
 /* All lines of an answer, for free(). */
-char *lines_of(enum commander_request what, const char *text);
+char *lines_of(enum management_request what, const char *text);
 /* Of one line, in JSON as its command has it (shapes.h). */
-void show(enum commander_request what, const char *text);
+void show(enum management_request what, const char *text);
 /* What has no answer is done. */
 void done(void);
 void pause_ms(long ms);

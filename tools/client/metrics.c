@@ -191,7 +191,7 @@ static void put_metric(FILE *to, const struct metric *m, const char *lines)
 static int add_stats(struct margay *m, FILE *to, const char *name)
 {
 	char *lines;
-	int err = margay_lines(m, COMMANDER_STATS, name, &lines);
+	int err = margay_lines(m, MANAGEMENT_STATS, name, &lines);
 
 	for (char *line = err ? NULL : lines; line && *line;
 	     line += strcspn(line, "\n"), line += *line == '\n')
@@ -220,7 +220,7 @@ static int ask_stats(struct margay *m, const char *list, char **lines)
 /* An older node counts nothing of this. */
 static int ask_counts(struct margay *m, char **lines)
 {
-	int err = margay_lines(m, COMMANDER_COUNTS, "", lines);
+	int err = margay_lines(m, MANAGEMENT_COUNTS, "", lines);
 
 	if (err == ENOSYS)
 		(*lines)[0] = 0;
@@ -229,12 +229,12 @@ static int ask_counts(struct margay *m, char **lines)
 
 static int ask(struct margay *m, char *lines[SOURCES])
 {
-	int err = margay_lines(m, COMMANDER_HELLO, "", &lines[INFO]);
+	int err = margay_lines(m, MANAGEMENT_HELLO, "", &lines[INFO]);
 
 	if (!err)
-		err = margay_lines(m, COMMANDER_LIST, "", &lines[LIST]);
+		err = margay_lines(m, MANAGEMENT_LIST, "", &lines[LIST]);
 	if (!err)
-		err = margay_lines(m, COMMANDER_NODE, "", &lines[NODE]);
+		err = margay_lines(m, MANAGEMENT_NODE, "", &lines[NODE]);
 	if (!err)
 		err = ask_stats(m, lines[LIST], &lines[STATS]);
 	return err ? err : ask_counts(m, &lines[COUNTS]);

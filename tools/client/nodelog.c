@@ -42,7 +42,7 @@ const char *nodelog_time(unsigned long ms, char text[NODELOG_TIME])
 }
 
 /* A request from a number on, and its answer's first line; NULL: the node does not know it. */
-static char *ask_from(enum commander_request what, unsigned long from)
+static char *ask_from(enum management_request what, unsigned long from)
 {
 	char text[24], *answer;
 	int err;
@@ -62,7 +62,7 @@ static char *ask_from(enum commander_request what, unsigned long from)
  * All lines from *from on, which becomes where to go on, for free(); NULL: the node does not know
  * it. first: the answer's first line, without what is behind it.
  */
-static char *read_all(struct nodelog *at, enum commander_request what, unsigned long *from,
+static char *read_all(struct nodelog *at, enum management_request what, unsigned long *from,
 		      char first[200])
 {
 	unsigned long before;
@@ -128,7 +128,7 @@ static void pass_lines(struct nodelog *at, char *lines, unsigned long began,
 
 int nodelog_lines(struct nodelog *at, void (*fn)(const struct nodelog_line *line))
 {
-	char first[200], *lines = read_all(at, COMMANDER_LOG_FROM, &at->offset, first);
+	char first[200], *lines = read_all(at, MANAGEMENT_LOG_FROM, &at->offset, first);
 
 	if (lines)
 		pass_lines(at, lines, nodelog_ms(first, "began"), fn);
@@ -166,7 +166,7 @@ void event_text(const char *line, FILE *to)
 
 int nodelog_events(struct nodelog *at, void (*fn)(const char *line))
 {
-	char first[200], *lines = read_all(at, COMMANDER_EVENTS, &at->number, first);
+	char first[200], *lines = read_all(at, MANAGEMENT_EVENTS, &at->number, first);
 
 	for (const char *line = lines; line && *line; line = strchr(line, '\n') + 1)
 		fn(line);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A guest's output without all that tells a terminal to do something. */
-#ifndef TOOLS_COMMANDER_PLAIN_H
-#define TOOLS_COMMANDER_PLAIN_H
+#ifndef TOOLS_CLIENT_PLAIN_H
+#define TOOLS_CLIENT_PLAIN_H
 
 #include <stddef.h>
 #include <stdio.h>

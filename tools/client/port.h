@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The ports to the node, of which there are COMMANDER_PORTS: one program has one at a time. */
+/* The ports to the node, of which there are MANAGEMENT_PORTS: one program has one at a time. */
 #ifndef MARGAY_PORT_H
 #define MARGAY_PORT_H
 

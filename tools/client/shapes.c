@@ -162,13 +162,13 @@ static void put_stats(const char *lines, const char *gap)
 	printf("%s]", *exit ? "}}" : "");
 }
 
-void shape_answer(enum commander_request what, const char *lines)
+void shape_answer(enum management_request what, const char *lines)
 {
 	switch (what) {
-	case COMMANDER_HELLO: json_object(lines); break;
-	case COMMANDER_SHOW: put_vm(lines); break;
-	case COMMANDER_NODE: put_node(lines); break;
-	case COMMANDER_STATS: put_stats(lines, ",\n "); break;
+	case MANAGEMENT_HELLO: json_object(lines); break;
+	case MANAGEMENT_SHOW: put_vm(lines); break;
+	case MANAGEMENT_NODE: put_node(lines); break;
+	case MANAGEMENT_STATS: put_stats(lines, ",\n "); break;
 	default: put_array(lines, NULL); break;
 	}
 	putchar('\n');

@@ -9,7 +9,7 @@
 #include "libmargay.h"
 
 /* Prints the lines that answer the request as JSON, and a newline. */
-void shape_answer(enum commander_request what, const char *lines);
+void shape_answer(enum management_request what, const char *lines);
 /* The vCPUs' exits at a time, as one line. */
 void shape_stats_at(unsigned long seconds, const char *lines);
 

@@ -31,7 +31,7 @@ double seconds_of(const char *text)
 static void put_vm(char *lines)
 {
 	if (json)
-		shape_answer(COMMANDER_SHOW, lines);
+		shape_answer(MANAGEMENT_SHOW, lines);
 	else
 		answer_table(lines);
 	free(lines);
@@ -105,14 +105,14 @@ void command_start(const struct words *w)
 	char *lines;
 
 	if (!w->wait) {
-		ask(COMMANDER_START, w->arg[0], NULL);
+		ask(MANAGEMENT_START, w->arg[0], NULL);
 		done();
 		return;
 	}
-	lines = lines_of(COMMANDER_SHOW, w->arg[0]);
+	lines = lines_of(MANAGEMENT_SHOW, w->arg[0]);
 	s.before = starts_of(lines);
 	free(lines);
-	ask(COMMANDER_START, w->arg[0], NULL);
+	ask(MANAGEMENT_START, w->arg[0], NULL);
 	lines = wait_until(w->arg[0], has_started, &s, -1);
 	if (!vm_runs(lines))
 		fail_start(w->arg[0], lines);
@@ -123,7 +123,7 @@ void command_start(const struct words *w)
 /* ---- stop ------------------------------------------------------------------------------- */
 
 /* 0, or ENODEV: it does not run. All else ends the program. */
-static int call(enum commander_request what, const char *name)
+static int call(enum management_request what, const char *name)
 {
 	char *answer;
 	int err = margay_call(node, what, name, strlen(name), &answer, NULL);
@@ -152,7 +152,7 @@ void command_stop(const struct words *w)
 	const char *name = w->arg[0];
 	double left = w->timeout ? seconds_of(w->timeout) : STOP_SECONDS;
 	char *lines = NULL;
-	int runs = !call(COMMANDER_PRESS, name), killed;
+	int runs = !call(MANAGEMENT_PRESS, name), killed;
 
 	while (runs && left > 0) {
 		lines = wait_until(name, goes_no_further, NULL,
@@ -161,13 +161,13 @@ void command_stop(const struct words *w)
 		if (lines)
 			break;
 		if (left > 0)
-			call(COMMANDER_PRESS, name);
+			call(MANAGEMENT_PRESS, name);
 	}
 	killed = !lines || !vm_is_over(lines);
 	free(lines);
 	if (!runs)
-		ask(COMMANDER_STOP, name, NULL);
-	else if (killed && call(COMMANDER_STOP, name) == ENODEV)
+		ask(MANAGEMENT_STOP, name, NULL);
+	else if (killed && call(MANAGEMENT_STOP, name) == ENODEV)
 		killed = 0;
 	if (killed)
 		free(wait_until(name, is_over, NULL, -1));
@@ -191,7 +191,7 @@ static void follow(const char *name, double seconds)
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (const char *gap = "";; gap = "\n") {
 		time_t now = time(NULL);
-		char *lines = lines_of(COMMANDER_STATS, name);
+		char *lines = lines_of(MANAGEMENT_STATS, name);
 
 		if (json) {
 			shape_stats_at((unsigned long)now, lines);
@@ -221,5 +221,5 @@ void command_stats(const struct words *w)
 	if (w->follow)
 		follow(w->arg[w->n - 1], w->n > 1 ? seconds_of(w->arg[0]) : 1);
 	else
-		show(COMMANDER_STATS, w->arg[0]);
+		show(MANAGEMENT_STATS, w->arg[0]);
 }

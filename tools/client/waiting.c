@@ -83,7 +83,7 @@ char *wait_until(const char *name, waiting_fn *is, void *data, double seconds)
 	int so;
 
 	for (;;) {
-		lines = lines_of(COMMANDER_SHOW, name);
+		lines = lines_of(MANAGEMENT_SHOW, name);
 		so = is(lines, data);
 		if (so > 0)
 			break;

@@ -133,7 +133,7 @@ static void look(void)
 {
 	char *lines, found[160];
 
-	if (margay_lines(node, COMMANDER_LIST, "", &lines))
+	if (margay_lines(node, MANAGEMENT_LIST, "", &lines))
 		fail(BROKEN, "watch", "the node does not answer");
 	for (unsigned i = count; i--;) {
 		struct watcher *w = &watchers[i];

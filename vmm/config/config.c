@@ -193,7 +193,7 @@ static int set_cmdline(struct parser *p, struct span v)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
 #define INJECT HAS_WORD(CONFIG_VM_MACHINE_CHECKS, "inject")
-#define DUMP HAS_WORD(CONFIG_COMMANDER, "dump")
+#define DUMP HAS_WORD(CONFIG_MANAGEMENT_VM, "dump")
 #define THENS "stop", "restart", "poweroff_node", HAS_WORD(CONFIG_VM_FOLLOW_UP, "reboot_node")
 
 /* clang-format off */
@@ -235,8 +235,8 @@ static const struct key keys[] = {
 	{ "disk", LIST(CONFIG_VIRTIO, config_set_disk) },
 	{ "net", LIST(CONFIG_VIRTIO_NET, config_set_net) },
 	{ "console", WORDS(CONFIG_VIRTIO, virtio_console, "uart", "virtio") },
-	{ "control", WORDS(CONFIG_COMMANDER, control.commands, "no", "yes"), LINE(line_control) },
-	{ "control_may", SETTER(CONFIG_COMMANDER, config_set_control_may), LINE(line_may) },
+	{ "control", WORDS(CONFIG_MANAGEMENT_VM, control.commands, "no", "yes"), LINE(line_control) },
+	{ "control_may", SETTER(CONFIG_MANAGEMENT_VM, config_set_control_may), LINE(line_may) },
 	{ "pci", SETTER(CONFIG_PASSTHROUGH, config_set_pci), LINE(line_pci) },
 	{ "pci_irq", SETTER(CONFIG_PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
 	{ "pci_node", SETTER(CONFIG_PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
@@ -372,7 +372,7 @@ static void resolve_all(struct parser *p)
 		config_resolve_dma(p);
 	if (!p->over)
 		config_resolve_vfs(p);
-	if (IS_ENABLED(CONFIG_COMMANDER) && !p->over && c->line_may && !c->control.commands)
+	if (IS_ENABLED(CONFIG_MANAGEMENT_VM) && !p->over && c->line_may && !c->control.commands)
 		config_fail(p, "control_may: without control = yes it may nothing");
 	config_resolve_direct(p);
 	if (IS_ENABLED(CONFIG_VM_COUNTERS) && !p->over)

@@ -232,7 +232,7 @@ struct vm_config {
 };
 
 /* Does it command the node? */
-#define vm_config_commands(c) (IS_ENABLED(CONFIG_COMMANDER) && (c)->control.commands)
+#define vm_config_commands(c) (IS_ENABLED(CONFIG_MANAGEMENT_VM) && (c)->control.commands)
 
 /* Do its clocks stand still while it is paused? */
 #define vm_config_freezes(c) (IS_ENABLED(CONFIG_VM_PAUSE) && (c)->clock == VM_CLOCK_FREEZE)
@@ -243,7 +243,7 @@ struct vm_config {
 /* Is its guest told of a machine check in place of what else follows? */
 #define vm_config_injects(c) (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && (c)->on_mce == ON_MCE_INJECT)
 
-#if IS_ENABLED(CONFIG_COMMANDER)
+#if IS_ENABLED(CONFIG_MANAGEMENT_VM)
 /* Is it made by the VM that commands, and which CPUs does that let it have? */
 static inline bool vm_config_is_created(const struct vm_config *c)
 {

@@ -36,7 +36,7 @@ static inline int vm_config_check_vfs(const struct vm_config *const[], unsigned,
 int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i,
 			    struct config_error *err);
 
-#if IS_ENABLED(CONFIG_COMMANDER)
+#if IS_ENABLED(CONFIG_MANAGEMENT_VM)
 /* If it commands, does no earlier one? If a crash keeps it, may another read it? */
 int vm_config_check_control(const struct vm_config *const file[], unsigned n, unsigned i,
 			    struct config_error *err);

@@ -17,7 +17,7 @@ static const char *counted; /* the VM whose devices say something */
 
 static void say_device(const char *text)
 {
-	commander_say("vm=%s\t%s", counted, text);
+	management_say("vm=%s\t%s", counted, text);
 }
 
 static void say_vm(unsigned i)
@@ -30,9 +30,9 @@ static void say_vm(unsigned i)
 	for (unsigned k = 0; (kind = outcome_kind(k)); k++) {
 		n = outcome_count(&monitor_slots[i], k);
 		if (n)
-			commander_say("vm=%s\tended=%s\tcount=%lu", counted, kind, n);
+			management_say("vm=%s\tended=%s\tcount=%lu", counted, kind, n);
 		else
-			commander_skip();
+			management_skip();
 	}
 	vm = monitor_vm_hold(i);
 	if (vm)
@@ -45,21 +45,21 @@ static void say_blocked(unsigned i, const struct pci_info *f)
 	struct host_iommu_state s = { 0 };
 
 	if (!host_iommu_state(i, &s) || !(s.dma || s.interrupts)) {
-		commander_skip();
+		management_skip();
 		return;
 	}
-	commander_say("function=" PCI_FULL_FORMAT "\tblocked_dma=%lu\tblocked_interrupts=%lu",
-		      PCI_FULL_FORMAT_ARGS(f->address), s.dma, s.interrupts);
+	management_say("function=" PCI_FULL_FORMAT "\tblocked_dma=%lu\tblocked_interrupts=%lu",
+		       PCI_FULL_FORMAT_ARGS(f->address), s.dma, s.interrupts);
 }
 
-int commander_counts(const struct vm_config_control *, unsigned, struct span)
+int management_counts(const struct vm_config_control *, unsigned, struct span)
 {
 	u64 corrected, uncorrected;
 	struct pci_info f;
 
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS)) {
 		corrected = host_machine_checks(&uncorrected);
-		commander_say("corrected=%lu\tuncorrected=%lu", corrected, uncorrected);
+		management_say("corrected=%lu\tuncorrected=%lu", corrected, uncorrected);
 	}
 	for (unsigned i = 0; IS_ENABLED(CONFIG_IOMMU) && host_pci_info(i, &f); i++)
 		say_blocked(i, &f);

@@ -20,7 +20,7 @@
 
 #define PATIENCE_MS 1000u            /* for a vCPU to answer: well below VM_ANSWER_SECONDS */
 #define ZEROS_MAX (256u << 10)       /* bytes that one request looks at */
-#define DATA_MAX (COMMANDER_MAX - 128u) /* behind the answer's head and first line */
+#define DATA_MAX (MANAGEMENT_MAX - 128u) /* behind the answer's head and first line */
 
 /* ---- registers -------------------------------------------------------------------------- */
 
@@ -119,7 +119,7 @@ static int wait(void)
 }
 
 /* NAME VCPU: its registers. */
-int commander_registers(const struct vm_config_control *control, unsigned, struct span text)
+int management_registers(const struct vm_config_control *control, unsigned, struct span text)
 {
 	bool found;
 	struct span name = span_part(&text, ' ', &found);
@@ -132,7 +132,7 @@ int commander_registers(const struct vm_config_control *control, unsigned, struc
 	if (!s)
 		return -ENOENT;
 	if (!span_number(&text, 10, &id) || text.n)
-		return commander_refuse(EINVAL, "expected a VM and a vCPU");
+		return management_refuse(EINVAL, "expected a VM and a vCPU");
 	vm = monitor_vm_hold((unsigned)(s - monitor_slots));
 	if (vm && id < vm->nr_vcpus) {
 		want(vm->vcpus[id]);
@@ -142,19 +142,19 @@ int commander_registers(const struct vm_config_control *control, unsigned, struc
 	if (!err)
 		err = wait();
 	if (err)
-		return commander_refuse(-err, "%s: vCPU %lu does not %s", s->config->name, id,
-					err == -ENODEV ? "run" : "answer");
+		return management_refuse(-err, "%s: vCPU %lu does not %s", s->config->name, id,
+					 err == -ENODEV ? "run" : "answer");
 	for (unsigned i = 0; i < ARRAY_SIZE(registers); i++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "\t%s=0x%lx", registers[i].name,
 			      values[i]);
-	commander_say("vcpu=%lu%s", id, line);
+	management_say("vcpu=%lu%s", id, line);
 	return 0;
 }
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
 /* NAME: how many vCPUs, whether they stand still, and where there is RAM. */
-int commander_dump(const struct vm_config_control *control, unsigned, struct span text)
+int management_dump(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 	const struct gpa_map *map;
@@ -165,14 +165,14 @@ int commander_dump(const struct vm_config_control *control, unsigned, struct spa
 	vm = monitor_vm_hold((unsigned)(s - monitor_slots));
 	if (vm) {
 		map = &vm_parts(vm)->map;
-		commander_say("vcpus=%u\tpaused=%s\tcrashed=%s", vm->nr_vcpus,
-			      vm_stands_still(vm) ? "yes" : "no", vm->kept ? "yes" : "no");
+		management_say("vcpus=%u\tpaused=%s\tcrashed=%s", vm->nr_vcpus,
+			       vm_stands_still(vm) ? "yes" : "no", vm->kept ? "yes" : "no");
 		for (unsigned i = 0; i < map->count; i++)
-			commander_say("address=0x%lx\tsize=0x%lx", map->region[i].gpa,
-				      map->region[i].size);
+			management_say("address=0x%lx\tsize=0x%lx", map->region[i].gpa,
+				       map->region[i].size);
 	}
 	monitor_vm_release();
-	return vm ? 0 : commander_refuse(ENODEV, "%s does not run", s->config->name);
+	return vm ? 0 : management_refuse(ENODEV, "%s does not run", s->config->name);
 }
 
 /* So many bytes up to a page that the machine has lost. */
@@ -201,7 +201,7 @@ static void put_pages(u64 from, u64 bytes)
 
 		if (!mc_copy(page, host_hpa_to_virt(hpa(from + i)), sizeof(page)))
 			memset(page, 0, sizeof(page));
-		commander_put(page, sizeof(page));
+		management_put(page, sizeof(page));
 	}
 }
 
@@ -209,7 +209,7 @@ static void put_pages(u64 from, u64 bytes)
  * NAME ADDRESS BYTES: how many of these are zero from there on, in whole pages; if none, some of
  * them behind that line.
  */
-int commander_memory(const struct vm_config_control *control, unsigned, struct span text)
+int management_memory(const struct vm_config_control *control, unsigned, struct span text)
 {
 	bool found;
 	struct span name = span_part(&text, ' ', &found);
@@ -223,7 +223,7 @@ int commander_memory(const struct vm_config_control *control, unsigned, struct s
 	if (!span_number(&text, 10, &at) || !span_skip(&text, " ") ||
 	    !span_number(&text, 10, &bytes) || text.n || at % PAGE_SIZE || !bytes ||
 	    bytes % PAGE_SIZE)
-		return commander_refuse(
+		return management_refuse(
 			EINVAL,
 			"expected a VM, an address and a number of bytes, both whole pages");
 	vm = monitor_vm_hold((unsigned)(s - monitor_slots));
@@ -233,11 +233,11 @@ int commander_memory(const struct vm_config_control *control, unsigned, struct s
 		n = MIN(MIN(bytes, ZEROS_MAX), r->gpa + r->size - at);
 		zeros = count_zeros(from, n);
 		n = zeros ? 0 : MIN(sound(from, n), ALIGN_DOWN(DATA_MAX, PAGE_SIZE));
-		commander_say("zeros=%lu\tbytes=%lu", zeros, n);
+		management_say("zeros=%lu\tbytes=%lu", zeros, n);
 		put_pages(from, n);
 	}
 	monitor_vm_release();
 	if (!vm)
-		return commander_refuse(ENODEV, "%s does not run", s->config->name);
-	return r ? 0 : commander_refuse(EFAULT, "%s has no memory at 0x%lx", s->config->name, at);
+		return management_refuse(ENODEV, "%s does not run", s->config->name);
+	return r ? 0 : management_refuse(EFAULT, "%s has no memory at 0x%lx", s->config->name, at);
 }

@@ -11,7 +11,7 @@
 #include "vmm/monitor.h"
 #include "vmm/slots/slot.h"
 
-#define ROOM (COMMANDER_MAX - 256u) /* behind the answer's head and first line */
+#define ROOM (MANAGEMENT_MAX - 256u) /* behind the answer's head and first line */
 
 /* By slot. */
 static struct span kept[MONITOR_MAX_VMS];
@@ -58,7 +58,7 @@ static struct span text_of(unsigned slot)
  * VM OFFSET: its file from there on, behind a line that says from where to where, and how long it
  * is.
  */
-int commander_file(const struct vm_config_control *, unsigned, struct span text)
+int management_file(const struct vm_config_control *, unsigned, struct span text)
 {
 	bool found;
 	struct span name = span_part(&text, ' ', &found), file;
@@ -68,14 +68,14 @@ int commander_file(const struct vm_config_control *, unsigned, struct span text)
 	if (slot < 0)
 		return slot;
 	if (!span_number(&text, 10, &at) || text.n)
-		return commander_refuse(EINVAL, "expected a VM and an offset");
+		return management_refuse(EINVAL, "expected a VM and an offset");
 	file = text_of((unsigned)slot);
 	if (!file.p)
-		return commander_refuse(ENOENT, "%s: its file is not kept",
-					monitor_vm_name((unsigned)slot));
+		return management_refuse(ENOENT, "%s: its file is not kept",
+					 monitor_vm_name((unsigned)slot));
 	at = MIN(at, (u64)file.n);
-	commander_say("offset=%lu\tnext=%lu\tsize=%zu", at, at + MIN(file.n - at, (u64)ROOM),
-		      file.n);
-	commander_put(file.p + at, (u32)MIN(file.n - at, (u64)ROOM));
+	management_say("offset=%lu\tnext=%lu\tsize=%zu", at, at + MIN(file.n - at, (u64)ROOM),
+		       file.n);
+	management_put(file.p + at, (u32)MIN(file.n - at, (u64)ROOM));
 	return 0;
 }

@@ -24,7 +24,7 @@ static struct image {
 	u64 age; /* when it was named */
 	bool bound; /* there is a module under its bound name, for the VMs that have it so */
 } images[IMAGES];
-static struct content contents[IMAGES + COMMANDER_PORTS];
+static struct content contents[IMAGES + MANAGEMENT_PORTS];
 static u64 clock;
 
 u64 images_bytes(void)
@@ -155,32 +155,32 @@ int image_check_name(struct span s, const u8 *hash, bool replace, char name[VM_M
 	const struct image *image;
 
 	if (!s.n || s.n > VM_MODULE_MAX)
-		return commander_refuse(EINVAL, "expected a name of 1 to %u characters",
-					VM_MODULE_MAX);
+		return management_refuse(EINVAL, "expected a name of 1 to %u characters",
+					 VM_MODULE_MAX);
 	for (size_t i = 0; i < s.n; i++)
 		if (s.p[i] <= ' ' || s.p[i] > '~')
-			return commander_refuse(
+			return management_refuse(
 				EINVAL, "expected a name of printable characters without blanks");
 	memmove(name, s.p, s.n);
 	name[s.n] = 0;
 	if (looks_bound(s))
-		return commander_refuse(
+		return management_refuse(
 			EINVAL,
 			"%s: a name that ends so is given to what a name has left: choose another",
 			name);
 	image = find(name);
 	if (image && !replace && memcmp(image->content->hash, hash, IMAGE_HASH))
-		return commander_refuse(
+		return management_refuse(
 			EEXIST,
 			"%s: there is an image of that name, with another content (--replace)",
 			name);
 	if (!image)
 		for (unsigned i = 0; (m = host_module(i)); i++)
 			if (!strcmp(m->name, name))
-				return commander_refuse(
+				return management_refuse(
 					EEXIST, "%s: there is a boot module of that name", name);
 	if (vms_wait_for(name))
-		return commander_refuse(
+		return management_refuse(
 			EPERM, "%s: a VM of the boot names it, and the boot has not brought it",
 			name);
 	return 0;
@@ -240,12 +240,12 @@ int image_name(const char *name, struct content *c)
 		snprintf(new->name, sizeof(new->name), "%s", name);
 		new->content = c;
 		new->age = clock++;
-		event_image("image-put", name, commander_user());
+		event_image("image-put", name, management_user());
 		return 0;
 	}
 	c->names--;
-	return commander_refuse(ENOSPC, "%s: there are %u images, and VM files name all of them",
-				name, IMAGES);
+	return management_refuse(ENOSPC, "%s: there are %u images, and VM files name all of them",
+				 name, IMAGES);
 }
 
 /* The bound name is not all of a hash: what is another content's may begin so, too. */
@@ -334,11 +334,11 @@ static int take(const struct vm_config_control *control, const char *name, u64 s
 			return 0;
 	} while (images_evict());
 	if (used + want.size > control->memory)
-		return commander_refuse(
+		return management_refuse(
 			ENOSPC, "%s: %lu bytes in whole 2 MiB: control_may has memory for %lu more",
 			name, want.size, control->memory - MIN(used, control->memory));
 	host_mem_free(-1, &largest);
-	return commander_refuse(
+	return management_refuse(
 		ENOSPC, "%s: %lu bytes in whole 2 MiB: the largest free piece of memory has %lu",
 		name, want.size, largest);
 }
@@ -359,7 +359,7 @@ struct content *content_take(const struct vm_config_control *control, const char
 
 /* ---- what there is ------------------------------------------------------------------------ */
 
-int commander_images(const struct vm_config_control *, unsigned, struct span)
+int management_images(const struct vm_config_control *, unsigned, struct span)
 {
 	const struct host_module *m;
 
@@ -369,21 +369,21 @@ int commander_images(const struct vm_config_control *, unsigned, struct span)
 
 		/* What VMs are bound to stands there under its name. */
 		if (!m->name[0] || (!image && find_bound(m->name))) {
-			commander_skip();
+			management_skip();
 			continue;
 		}
 		if (image)
 			for (unsigned k = 0; k < IMAGE_HASH; k++)
 				snprintf(hash + 2 * k, 3, "%02x", image->content->hash[k]);
-		commander_say("name=%s\tsize=%lu\tsha256=%s\tused=%s\tboot=%s", m->name, m->size,
-			      hash,
-			      (image ? is_used(image) : vms_name_module(m->name)) ? "yes" : "no",
-			      image ? "no" : "yes");
+		management_say("name=%s\tsize=%lu\tsha256=%s\tused=%s\tboot=%s", m->name, m->size,
+			       hash,
+			       (image ? is_used(image) : vms_name_module(m->name)) ? "yes" : "no",
+			       image ? "no" : "yes");
 	}
 	return 0;
 }
 
-int commander_image_remove(const struct vm_config_control *, unsigned, struct span text)
+int management_image_remove(const struct vm_config_control *, unsigned, struct span text)
 {
 	char name[VM_MODULE_MAX + 1];
 	struct image *image;
@@ -391,10 +391,10 @@ int commander_image_remove(const struct vm_config_control *, unsigned, struct sp
 	snprintf(name, sizeof(name), "%.*s", (int)MIN(text.n, sizeof(name) - 1), text.p);
 	image = find(name);
 	if (!image)
-		return commander_refuse(ENOENT, "%s: there is no such image", name);
+		return management_refuse(ENOENT, "%s: there is no such image", name);
 	if (is_used(image))
-		return commander_refuse(EBUSY, "%s: a VM file names it", name);
-	event_image("image-remove", name, commander_user());
+		return management_refuse(EBUSY, "%s: a VM file names it", name);
+	event_image("image-remove", name, management_user());
 	forget(image);
 	return 0;
 }

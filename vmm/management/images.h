@@ -3,8 +3,8 @@
  * Between images.c, which has contents and their names, and transfers.c, by which they come. All
  * calls one at a time.
  */
-#ifndef VMM_COMMANDER_IMAGES_H
-#define VMM_COMMANDER_IMAGES_H
+#ifndef VMM_MANAGEMENT_IMAGES_H
+#define VMM_MANAGEMENT_IMAGES_H
 
 #include <margay/host.h>
 
@@ -34,7 +34,7 @@ void content_drop(struct content *c);
 
 /*
  * May what has this hash have the name? replace: also one that is another's. The name, terminated,
- * into name[]. 0, or what commander_refuse() has returned.
+ * into name[]. 0, or what management_refuse() has returned.
  */
 int image_check_name(struct span s, const u8 *hash, bool replace, char name[VM_MODULE_MAX + 1]);
 /* It has it from now on. The same. */

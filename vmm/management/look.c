@@ -18,8 +18,8 @@
 #include "vmm/vm.h"
 
 #define EVENT_LINE 480u /* more than an event takes */
-#define EVENTS_AT_ONCE ((COMMANDER_MAX - 256u) / EVENT_LINE)
-#define LOG_MAX (COMMANDER_MAX - 256u) /* bytes of the log: what follows the message's head */
+#define EVENTS_AT_ONCE ((MANAGEMENT_MAX - 256u) / EVENT_LINE)
+#define LOG_MAX (MANAGEMENT_MAX - 256u) /* bytes of the log: what follows the message's head */
 
 /*
  * What became of its last run, behind all else that is said of it: one that a crash keeps has not
@@ -53,7 +53,7 @@ static void say_vm(const struct vm_config_control *control, unsigned i)
 	if (o.seconds)
 		snprintf(seconds, sizeof(seconds), "%lu", o.seconds);
 	disks = info.config ? vms_disk_bytes(info.config) : 0;
-	commander_say(
+	management_say(
 		"name=%s\tstate=%s\tcpus=%u\tmemory=%lu\tup=%lu\tstarts=%u\tfile=%s\tcreated=%s\tcommands=%s\t"
 		"memory_and_disks=%lu\tend=%s\tstatus=%u\tended=%s\tline=%u\twhy=%s\tlast=%s",
 		monitor_vm_name(i), kept ? "crashed" : monitor_state_name(&info), info.cpus,
@@ -64,10 +64,10 @@ static void say_vm(const struct vm_config_control *control, unsigned i)
 		may_hear(control, i) ? o.last : "");
 }
 
-int commander_list(const struct vm_config_control *control, unsigned, struct span)
+int management_list(const struct vm_config_control *control, unsigned, struct span)
 {
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
-		monitor_vm_name(i)[0] ? say_vm(control, i) : commander_skip();
+		monitor_vm_name(i)[0] ? say_vm(control, i) : management_skip();
 	return 0;
 }
 
@@ -76,8 +76,8 @@ int vms_look(struct span name)
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
 		if (name.n && span_is(name, monitor_vm_name(i)))
 			return (int)i;
-	return commander_refuse(ENOENT, "%.*s: there is no such VM",
-				(int)MIN(name.n, (size_t)VM_NAME_MAX), name.p);
+	return management_refuse(ENOENT, "%.*s: there is no such VM",
+				 (int)MIN(name.n, (size_t)VM_NAME_MAX), name.p);
 }
 
 /* What its file says of it beside the modules that it names. */
@@ -87,27 +87,27 @@ static void say_config(const struct vm_config *c)
 	struct vm_config_name named;
 
 	for (unsigned k = 0; vm_config_name(c, k, &named); k++)
-		commander_say("%s=%s", named.key, images_shown(named.name));
+		management_say("%s=%s", named.key, images_shown(named.name));
 	/* A tab ends a value. */
 	snprintf(cmdline, sizeof(cmdline), "%s", c->cmdline);
 	for (char *p = cmdline; *p; p++)
 		*p = *p == '\t' ? ' ' : *p;
-	commander_say("cmdline=%s", cmdline);
+	management_say("cmdline=%s", cmdline);
 	for (unsigned k = 0; k < c->nr_disks; k++)
 		if (c->disk[k].scratch)
-			commander_say("scratch=%lu", c->disk[k].scratch);
+			management_say("scratch=%lu", c->disk[k].scratch);
 	for (unsigned k = 0; k < vm_config_nets(c); k++) {
 		const struct vm_config_net *n = &c->net[k];
 
-		commander_say("segment=%s\tmac=" VM_MAC
-			      "\tbridge=%s\tisolated=%s\tmirror=%s\tplain=%s",
-			      n->segment, VM_MAC_BYTES(vm_config_mac(c, k)),
-			      n->bridge ? "yes" : "no", n->isolated ? "yes" : "no",
-			      n->mirror ? "yes" : "no", n->plain ? "yes" : "no");
+		management_say("segment=%s\tmac=" VM_MAC
+			       "\tbridge=%s\tisolated=%s\tmirror=%s\tplain=%s",
+			       n->segment, VM_MAC_BYTES(vm_config_mac(c, k)),
+			       n->bridge ? "yes" : "no", n->isolated ? "yes" : "no",
+			       n->mirror ? "yes" : "no", n->plain ? "yes" : "no");
 	}
 }
 
-int commander_show(const struct vm_config_control *control, unsigned, struct span text)
+int management_show(const struct vm_config_control *control, unsigned, struct span text)
 {
 	int i = vms_look(text);
 	const struct vm_config *c;
@@ -122,39 +122,39 @@ int commander_show(const struct vm_config_control *control, unsigned, struct spa
 		say_config(c);
 	if (vm)
 		for (unsigned k = 0; k < vm->nr_host_cpus; k++)
-			commander_say("vcpu=%u\tcpu=%u\tnode=%d", k, vm->host_cpu[k],
-				      host_cpu_info(vm->host_cpu[k])->node);
+			management_say("vcpu=%u\tcpu=%u\tnode=%d", k, vm->host_cpu[k],
+				       host_cpu_info(vm->host_cpu[k])->node);
 	if (vm)
 		for (unsigned k = 0; k < vm->nr_extents; k++)
-			commander_say("memory=%lu\tnode=%d", vm->extent[k].size,
-				      vm->extent[k].node);
+			management_say("memory=%lu\tnode=%d", vm->extent[k].size,
+				       vm->extent[k].node);
 	monitor_vm_release();
 	return 0;
 }
 
-int commander_node(const struct vm_config_control *, unsigned, struct span)
+int management_node(const struct vm_config_control *, unsigned, struct span)
 {
 	const struct host_cpu_info *cpu;
 	u64 largest, free, own, used;
 
 	for (unsigned n = 0; n < host_node_count(); n++) {
 		free = host_mem_free((int)n, &largest);
-		commander_say("node=%u\tmemory=%lu\tfree=%lu\tlargest=%lu", n, host_node_memory(n),
-			      free, largest);
+		management_say("node=%u\tmemory=%lu\tfree=%lu\tlargest=%lu", n, host_node_memory(n),
+			       free, largest);
 	}
 	own = host_own_bytes(&used);
-	commander_say("own=%lu\tused=%lu", own, used);
+	management_say("own=%lu\tused=%lu", own, used);
 	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
 		char owner[VM_NAME_MAX + 1] = "";
 
 		place_owner(i, owner);
-		commander_say("cpu=%u\tapic=%u\tnode=%d\tonline=%s\towner=%s", i, cpu->apic_id,
-			      cpu->node, cpu->online ? "yes" : "no", owner);
+		management_say("cpu=%u\tapic=%u\tnode=%d\tonline=%s\towner=%s", i, cpu->apic_id,
+			       cpu->node, cpu->online ? "yes" : "no", owner);
 	}
 	return 0;
 }
 
-int commander_pci(const struct vm_config_control *, unsigned, struct span)
+int management_pci(const struct vm_config_control *, unsigned, struct span)
 {
 	struct pci_info f;
 
@@ -165,7 +165,7 @@ int commander_pci(const struct vm_config_control *, unsigned, struct span)
 		vm_pci_owner(i, owner);
 		if (f.has_node)
 			snprintf(node, sizeof(node), "%u", f.node);
-		commander_say(
+		management_say(
 			"function=" PCI_FULL_FORMAT
 			"\tvendor=0x%04x\tdevice=0x%04x\tclass=0x%06x\tnode=%s\tfit=%s\towner=%s\twhy=%s",
 			PCI_FULL_FORMAT_ARGS(f.address), f.id.vendor, f.id.device, f.id.class_code,
@@ -187,17 +187,17 @@ static void say_line(const char *text)
 	u64 n = strlen(text) + 1;
 
 	if (!excess)
-		commander_say("%s", text);
+		management_say("%s", text);
 	excess -= MIN(excess, n);
 }
 
 /* The last lines of the node's log: as many as it says, or as fit. */
-int commander_log(const struct vm_config_control *, unsigned, struct span text)
+int management_log(const struct vm_config_control *, unsigned, struct span text)
 {
 	u64 lines;
 
 	if (!span_number(&text, 10, &lines) || text.n || lines > 1000)
-		return commander_refuse(EINVAL, "expected a number of lines up to 1000");
+		return management_refuse(EINVAL, "expected a number of lines up to 1000");
 	excess = 0;
 	host_log_last(0, (unsigned)lines, measure);
 	excess -= MIN(excess, (u64)LOG_MAX);
@@ -209,18 +209,18 @@ int commander_log(const struct vm_config_control *, unsigned, struct span text)
  * OFFSET: the log from that byte on, or from the oldest line there is, as whole lines behind one
  * that says from where to where.
  */
-int commander_log_from(const struct vm_config_control *, unsigned, struct span text)
+int management_log_from(const struct vm_config_control *, unsigned, struct span text)
 {
 	static char lines[LOG_MAX];
 	u64 at, began = host_log_began();
 	u32 n;
 
 	if (!span_number(&text, 10, &at) || text.n)
-		return commander_refuse(EINVAL, "expected an offset");
+		return management_refuse(EINVAL, "expected an offset");
 	n = host_log_copy(&at, lines, sizeof(lines));
-	commander_say("offset=%lu\tnext=%lu\tbegan=%lu.%03lu\tboot=%lu", at, at + n, began / 1000,
-		      began % 1000, events_boot());
-	commander_put(lines, n);
+	management_say("offset=%lu\tnext=%lu\tbegan=%lu.%03lu\tboot=%lu", at, at + n, began / 1000,
+		       began % 1000, events_boot());
+	management_put(lines, n);
 	return 0;
 }
 
@@ -230,30 +230,30 @@ static void say_event(const struct node_event *e)
 
 	if (!strcmp(e->end, "exit"))
 		snprintf(status, sizeof(status), "%u", e->status);
-	commander_say(
+	management_say(
 		"number=%lu\ttime=%lu.%03lu\tevent=%s\tvm=%s\timage=%s\tend=%s\tstatus=%s\tby=%s\tuser=%s\ttext=%s",
 		e->number, e->ms / 1000, e->ms % 1000, e->what, e->vm, e->image, e->end, status,
 		e->by, e->user, e->text);
 }
 
 /* NUMBER: the events from it on, as many as fit; and from where to ask on. */
-int commander_events(const struct vm_config_control *, unsigned, struct span text)
+int management_events(const struct vm_config_control *, unsigned, struct span text)
 {
 	static struct node_event found[EVENTS_AT_ONCE];
 	unsigned n = 0;
 	u64 from;
 
 	if (!span_number(&text, 10, &from) || text.n)
-		return commander_refuse(EINVAL, "expected the number of an event");
+		return management_refuse(EINVAL, "expected the number of an event");
 	for (; n < EVENTS_AT_ONCE && event_from(from, &found[n]); n++)
 		from = found[n].number + 1;
-	commander_say("next=%lu\tboot=%lu", from, events_boot());
+	management_say("next=%lu\tboot=%lu", from, events_boot());
 	for (unsigned i = 0; i < n; i++)
 		say_event(&found[i]);
 	return 0;
 }
 
-int commander_stats(const struct vm_config_control *, unsigned, struct span text)
+int management_stats(const struct vm_config_control *, unsigned, struct span text)
 {
 	int i = vms_look(text);
 	struct vm *vm;
@@ -266,14 +266,14 @@ int commander_stats(const struct vm_config_control *, unsigned, struct span text
 
 		for (unsigned r = 0; r < VMEXITS; r++)
 			if (!s->exit[r].count)
-				commander_skip();
+				management_skip();
 			else
-				commander_say("vcpu=%u\texit=%s\tcount=%lu", k, vmexit_name(r),
-					      s->exit[r].count);
-		commander_say("vcpu=%u\tinjected=%lu", k, s->injected);
+				management_say("vcpu=%u\texit=%s\tcount=%lu", k, vmexit_name(r),
+					       s->exit[r].count);
+		management_say("vcpu=%u\tinjected=%lu", k, s->injected);
 	}
 	monitor_vm_release();
 	return vm ? 0
-		  : commander_refuse(ENODEV, "%.*s does not run",
-				     (int)MIN(text.n, (size_t)VM_NAME_MAX), text.p);
+		  : management_refuse(ENODEV, "%.*s does not run",
+				      (int)MIN(text.n, (size_t)VM_NAME_MAX), text.p);
 }

@@ -16,67 +16,67 @@
 #include "vmm/vm.h"
 
 static const struct request {
-	commander_fn *serve;
+	management_fn *serve;
 	unsigned right; /* of enum vm_may; 0: everybody who commands may */
 	bool pages;     /* its lines may be asked for from one on */
-} requests[COMMANDER_REQUESTS] = {
-	[COMMANDER_LIST] = { commander_list, 0, true },
-	[COMMANDER_SHOW] = { commander_show, 0, true },
-	[COMMANDER_NODE] = { commander_node, 0, true },
-	[COMMANDER_PCI] = { commander_pci, 0, true },
-	[COMMANDER_LOG] = { commander_log, 0, false },
-	[COMMANDER_STATS] = { commander_stats, 0, true },
-	[COMMANDER_CREATE] = { commander_create, MAY_CREATE, false },
-	[COMMANDER_DESTROY] = { commander_destroy, MAY_DESTROY, false },
-	[COMMANDER_START] = { commander_start, MAY_CREATE, false },
-	[COMMANDER_STOP] = { commander_stop, MAY_DESTROY, false },
-	[COMMANDER_RESTART] = { commander_restart, MAY_CREATE | MAY_DESTROY, false },
-	[COMMANDER_PAUSE] = { commander_pause, MAY_DESTROY, false },
-	[COMMANDER_RESUME] = { commander_resume, MAY_CREATE, false },
-	[COMMANDER_READ] = { commander_read, MAY_CONSOLE, false },
-	[COMMANDER_WRITE] = { commander_write, MAY_CONSOLE, false },
-	[COMMANDER_IMAGES] = { commander_images, 0, true },
-	[COMMANDER_IMAGE] = { commander_image, MAY_CREATE, false },
-	[COMMANDER_DATA] = { commander_data, MAY_CREATE, false },
-	[COMMANDER_IMAGE_END] = { commander_image_end, MAY_CREATE, false },
-	[COMMANDER_IMAGE_REMOVE] = { commander_image_remove, MAY_CREATE, false },
-	[COMMANDER_DUMP] = { commander_dump, MAY_DUMP, false },
-	[COMMANDER_REGISTERS] = { commander_registers, MAY_DUMP, false },
-	[COMMANDER_MEMORY] = { commander_memory, MAY_DUMP, false },
-	[COMMANDER_PRESS] = { IS_ENABLED(CONFIG_VM_POWER_BUTTON) ? commander_press : NULL,
-			      MAY_DESTROY, false },
-	[COMMANDER_NMI] = { commander_nmi, MAY_DESTROY, false },
-	[COMMANDER_FILE] = { commander_file, 0, false },
-	[COMMANDER_COUNTS] = { commander_counts, 0, true },
-	[COMMANDER_LOG_FROM] = { commander_log_from, 0, false },
-	[COMMANDER_EVENTS] = { commander_events, 0, false },
+} requests[MANAGEMENT_REQUESTS] = {
+	[MANAGEMENT_LIST] = { management_list, 0, true },
+	[MANAGEMENT_SHOW] = { management_show, 0, true },
+	[MANAGEMENT_NODE] = { management_node, 0, true },
+	[MANAGEMENT_PCI] = { management_pci, 0, true },
+	[MANAGEMENT_LOG] = { management_log, 0, false },
+	[MANAGEMENT_STATS] = { management_stats, 0, true },
+	[MANAGEMENT_CREATE] = { management_create, MAY_CREATE, false },
+	[MANAGEMENT_DESTROY] = { management_destroy, MAY_DESTROY, false },
+	[MANAGEMENT_START] = { management_start, MAY_CREATE, false },
+	[MANAGEMENT_STOP] = { management_stop, MAY_DESTROY, false },
+	[MANAGEMENT_RESTART] = { management_restart, MAY_CREATE | MAY_DESTROY, false },
+	[MANAGEMENT_PAUSE] = { management_pause, MAY_DESTROY, false },
+	[MANAGEMENT_RESUME] = { management_resume, MAY_CREATE, false },
+	[MANAGEMENT_READ] = { management_read, MAY_CONSOLE, false },
+	[MANAGEMENT_WRITE] = { management_write, MAY_CONSOLE, false },
+	[MANAGEMENT_IMAGES] = { management_images, 0, true },
+	[MANAGEMENT_IMAGE] = { management_image, MAY_CREATE, false },
+	[MANAGEMENT_DATA] = { management_data, MAY_CREATE, false },
+	[MANAGEMENT_IMAGE_END] = { management_image_end, MAY_CREATE, false },
+	[MANAGEMENT_IMAGE_REMOVE] = { management_image_remove, MAY_CREATE, false },
+	[MANAGEMENT_DUMP] = { management_dump, MAY_DUMP, false },
+	[MANAGEMENT_REGISTERS] = { management_registers, MAY_DUMP, false },
+	[MANAGEMENT_MEMORY] = { management_memory, MAY_DUMP, false },
+	[MANAGEMENT_PRESS] = { IS_ENABLED(CONFIG_VM_POWER_BUTTON) ? management_press : NULL,
+			       MAY_DESTROY, false },
+	[MANAGEMENT_NMI] = { management_nmi, MAY_DESTROY, false },
+	[MANAGEMENT_FILE] = { management_file, 0, false },
+	[MANAGEMENT_COUNTS] = { management_counts, 0, true },
+	[MANAGEMENT_LOG_FROM] = { management_log_from, 0, false },
+	[MANAGEMENT_EVENTS] = { management_events, 0, false },
 };
 /* Those that are events, of the VM that their text begins with. */
 static const struct {
 	const char *what; /* NULL: it is none */
 	bool starts;
 	bool ends;
-} told[COMMANDER_REQUESTS] = {
-	[COMMANDER_DESTROY] = { "destroy", false, false },
-	[COMMANDER_START] = { "start", true, false },
-	[COMMANDER_STOP] = { "kill", false, true },
-	[COMMANDER_RESTART] = { "restart", true, true },
-	[COMMANDER_PAUSE] = { "pause", false, false },
-	[COMMANDER_RESUME] = { "resume", false, false },
-	[COMMANDER_PRESS] = { "press", false, true },
-	[COMMANDER_NMI] = { "nmi", false, false },
+} told[MANAGEMENT_REQUESTS] = {
+	[MANAGEMENT_DESTROY] = { "destroy", false, false },
+	[MANAGEMENT_START] = { "start", true, false },
+	[MANAGEMENT_STOP] = { "kill", false, true },
+	[MANAGEMENT_RESTART] = { "restart", true, true },
+	[MANAGEMENT_PAUSE] = { "pause", false, false },
+	[MANAGEMENT_RESUME] = { "resume", false, false },
+	[MANAGEMENT_PRESS] = { "press", false, true },
+	[MANAGEMENT_NMI] = { "nmi", false, false },
 };
 #define CUT "truncated=yes\tfrom=%u\n"
 #define FROM "from="
 
-static struct commander_answer *answer; /* of the request in hand */
+static struct management_answer *answer; /* of the request in hand */
 static bool cut;
 static u32 from, line; /* the first line that is asked for, the next one that may be said */
 static u64 refused; /* messages that were none, since boot */
-static char users[COMMANDER_PORTS][EVENT_USER_MAX + 1]; /* who is at each session, as it says */
+static char users[MANAGEMENT_PORTS][EVENT_USER_MAX + 1]; /* who is at each session, as it says */
 static unsigned serving; /* the session in hand */
 
-void commander_say(const char *fmt, ...)
+void management_say(const char *fmt, ...)
 {
 	u32 end = (u32)(sizeof(answer->data) - sizeof(CUT) - 10),
 	    room = end - MIN(end, answer->size);
@@ -98,12 +98,12 @@ void commander_say(const char *fmt, ...)
 	answer->data[answer->size++] = '\n';
 }
 
-void commander_skip(void)
+void management_skip(void)
 {
 	line += !cut;
 }
 
-u32 commander_put(const void *data, u32 size)
+u32 management_put(const void *data, u32 size)
 {
 	u32 n = MIN(size, (u32)sizeof(answer->data) - answer->size);
 
@@ -112,9 +112,9 @@ u32 commander_put(const void *data, u32 size)
 	return n;
 }
 
-int commander_refuse(int err, const char *fmt, ...)
+int management_refuse(int err, const char *fmt, ...)
 {
-	struct commander_message *head = (struct commander_message *)answer->data;
+	struct management_message *head = (struct management_message *)answer->data;
 	va_list ap;
 	int n;
 
@@ -134,19 +134,19 @@ int commander_refuse(int err, const char *fmt, ...)
 }
 
 /* Why it is no message; 0: it is one. */
-static int judge(const struct commander_message *m, u32 size)
+static int judge(const struct management_message *m, u32 size)
 {
-	if (size < sizeof(*m) || size > COMMANDER_MAX || m->magic != COMMANDER_MAGIC)
-		return commander_refuse(EINVAL, "%u bytes that are no message", size);
-	if (m->version != COMMANDER_VERSION)
-		return commander_refuse(EINVAL, "a message of version %u: this node speaks %u",
-					m->version, COMMANDER_VERSION);
+	if (size < sizeof(*m) || size > MANAGEMENT_MAX || m->magic != MANAGEMENT_MAGIC)
+		return management_refuse(EINVAL, "%u bytes that are no message", size);
+	if (m->version != MANAGEMENT_VERSION)
+		return management_refuse(EINVAL, "a message of version %u: this node speaks %u",
+					 m->version, MANAGEMENT_VERSION);
 	if (m->size != size - sizeof(*m))
-		return commander_refuse(EINVAL, "a message of %lu bytes that says %u",
-					size - sizeof(*m), m->size);
-	if (m->what != COMMANDER_HELLO &&
-	    (m->what >= COMMANDER_REQUESTS || !requests[m->what].serve))
-		return commander_refuse(ENOSYS, "request %u: this node does not know it", m->what);
+		return management_refuse(EINVAL, "a message of %lu bytes that says %u",
+					 size - sizeof(*m), m->size);
+	if (m->what != MANAGEMENT_HELLO &&
+	    (m->what >= MANAGEMENT_REQUESTS || !requests[m->what].serve))
+		return management_refuse(ENOSYS, "request %u: this node does not know it", m->what);
 	return 0;
 }
 
@@ -174,7 +174,7 @@ static bool take_from(struct span *text)
 	return true;
 }
 
-const char *commander_user(void)
+const char *management_user(void)
 {
 	return users[serving];
 }
@@ -182,7 +182,7 @@ const char *commander_user(void)
 /* The event that the request is; 0: none. */
 static u64 tell(unsigned what, struct span text)
 {
-	struct event_command command = { told[what].what, BY_COMMANDER, commander_user(),
+	struct event_command command = { told[what].what, BY_MANAGEMENT, management_user(),
 					 told[what].starts, told[what].ends };
 	unsigned slot = 0;
 	char name[VM_NAME_MAX + 1];
@@ -204,15 +204,15 @@ static void do_request(unsigned what, const struct vm *vm, unsigned session, str
 	int err;
 
 	if (r->right & ~control->may)
-		err = commander_refuse(EPERM, "control_may of %s does not have it", vm->name);
+		err = management_refuse(EPERM, "control_may of %s does not have it", vm->name);
 	else if (r->pages && !take_from(&text))
-		err = commander_refuse(EINVAL, "expected " FROM "NUMBER in the last line");
+		err = management_refuse(EINVAL, "expected " FROM "NUMBER in the last line");
 	else
 		err = r->serve(control, session, text);
 	if (!event || !err)
 		return;
-	snprintf(why, sizeof(why), "%.*s", (int)(answer->size - sizeof(struct commander_message)),
-		 (const char *)answer->data + sizeof(struct commander_message));
+	snprintf(why, sizeof(why), "%.*s", (int)(answer->size - sizeof(struct management_message)),
+		 (const char *)answer->data + sizeof(struct management_message));
 	event_refused(event, why);
 }
 
@@ -238,15 +238,15 @@ static void hello(const struct vm *vm)
 		if (c->may & BIT(i))
 			snprintf(may + strlen(may), sizeof(may) - strlen(may), "%s%s",
 				 may[0] ? "," : "", vm_config_right(i));
-	commander_say(
+	management_say(
 		"margay=%s\tprotocol=%u\tcommander=%s\tmay=%s\tmemory=%lu\tmemory_used=%lu\trefused=%lu",
-		host_version(), COMMANDER_VERSION, vm->name, may, c->memory,
+		host_version(), MANAGEMENT_VERSION, vm->name, may, c->memory,
 		vms_bytes() + images_bytes(), refused);
 }
 
 static void serve(unsigned what, const struct vm *vm, unsigned session, struct span text)
 {
-	if (what != COMMANDER_HELLO) {
+	if (what != MANAGEMENT_HELLO) {
 		do_request(what, vm, session, text);
 		return;
 	}
@@ -254,13 +254,13 @@ static void serve(unsigned what, const struct vm *vm, unsigned session, struct s
 	hello(vm);
 }
 
-void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 size,
-		     struct commander_answer *out)
+void management_serve(struct vm *vm, unsigned session, const u8 *request, u32 size,
+		      struct management_answer *out)
 {
-	struct commander_message m = { 0 }, *head = (struct commander_message *)out->data;
+	struct management_message m = { 0 }, *head = (struct management_message *)out->data;
 
 	memcpy(&m, request, MIN(size, (u32)sizeof(m)));
-	*head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, 0, m.tag, 0 };
+	*head = (struct management_message){ MANAGEMENT_MAGIC, MANAGEMENT_VERSION, 0, m.tag, 0 };
 	out->size = sizeof(*head);
 	answer = out;
 	cut = false;
@@ -277,7 +277,7 @@ void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 siz
 	head->size = out->size - (u32)sizeof(*head);
 }
 
-void commander_close(unsigned session)
+void management_close(unsigned session)
 {
 	images_close(session);
 	users[session][0] = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the VM that commands the node asks of it (docs/management-vm.md). Only in images with
- * COMMANDER.
+ * MANAGEMENT_VM.
  */
-#ifndef VMM_COMMANDER_H
-#define VMM_COMMANDER_H
+#ifndef VMM_MANAGEMENT_H
+#define VMM_MANAGEMENT_H
 
 #include <margay/management.h>
 #include <margay/types.h>
@@ -12,22 +12,22 @@
 struct vm;
 
 /* A message as it goes to the guest. */
-struct commander_answer {
+struct management_answer {
 	u32 size;
-	u8 data[COMMANDER_MAX];
+	u8 data[MANAGEMENT_MAX];
 };
 
 /*
  * Does what a request of `size` bytes says, which may be anything but stays as it is, and answers
- * in *out. What is longer than COMMANDER_MAX is not looked at. session: below COMMANDER_PORTS. On a
- * CPU of the VM that commands, of which there is one; one call at a time.
+ * in *out. What is longer than MANAGEMENT_MAX is not looked at. session: below MANAGEMENT_PORTS.
+ * On a CPU of the VM that commands, of which there is one; one call at a time.
  */
-void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 size,
-		     struct commander_answer *out);
+void management_serve(struct vm *vm, unsigned session, const u8 *request, u32 size,
+		      struct management_answer *out);
 /*
  * Nobody waits for this session's answers any more: what it has begun is undone. As above, or when
  * that VM is over.
  */
-void commander_close(unsigned session);
+void management_close(unsigned session);
 
 #endif

@@ -19,21 +19,21 @@ static int result(const struct slot *s, int err)
 	if (!err)
 		return 0;
 	if (err == -ENODEV)
-		return commander_refuse(ENODEV, "%s does not run", name);
+		return management_refuse(ENODEV, "%s does not run", name);
 	if (err == -EBUSY)
-		return commander_refuse(EBUSY, "%s runs or starts", name);
+		return management_refuse(EBUSY, "%s runs or starts", name);
 	if (err == -EPERM)
-		return commander_refuse(EPERM, "%s has crashed: stop or restart it", name);
+		return management_refuse(EPERM, "%s has crashed: stop or restart it", name);
 	if (err == -EALREADY)
-		return commander_refuse(EALREADY, "%s is in that state already", name);
+		return management_refuse(EALREADY, "%s is in that state already", name);
 	if (err == -ENXIO)
-		return commander_refuse(ENXIO, "%s: its guest takes no NMI, at LINT1 of any vCPU",
-					name);
+		return management_refuse(ENXIO, "%s: its guest takes no NMI, at LINT1 of any vCPU",
+					 name);
 	if (err == -ENOSYS)
-		return commander_refuse(ENXIO, "%s has no such button", name);
+		return management_refuse(ENXIO, "%s has no such button", name);
 	if (err == -ENOSPC)
-		return commander_refuse(ENOSPC, "%s: no CPU is free to start it", name);
-	return commander_refuse(-err, "%s: error %d", name, -err);
+		return management_refuse(ENOSPC, "%s: no CPU is free to start it", name);
+	return management_refuse(-err, "%s: error %d", name, -err);
 }
 
 static unsigned index_of(const struct slot *s)
@@ -41,14 +41,14 @@ static unsigned index_of(const struct slot *s)
 	return (unsigned)(s - monitor_slots);
 }
 
-int commander_start(const struct vm_config_control *control, unsigned, struct span text)
+int management_start(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 
 	return s ? result(s, monitor_vm_start(index_of(s))) : -ENOENT;
 }
 
-int commander_stop(const struct vm_config_control *control, unsigned, struct span text)
+int management_stop(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 
@@ -67,7 +67,7 @@ static bool goes_on_starting(struct slot *s)
 	return starts;
 }
 
-int commander_restart(const struct vm_config_control *control, unsigned, struct span text)
+int management_restart(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 	int err;
@@ -93,14 +93,14 @@ static int with_vm(struct slot *s, int (*fn)(struct vm *vm))
 	return result(s, err);
 }
 
-int commander_pause(const struct vm_config_control *control, unsigned, struct span text)
+int management_pause(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 
 	return s ? with_vm(s, vm_pause) : -ENOENT;
 }
 
-int commander_resume(const struct vm_config_control *control, unsigned, struct span text)
+int management_resume(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 
@@ -118,14 +118,14 @@ static int press_nmi(struct vm *vm)
 	return vm_press(vm, VM_BUTTON_NMI);
 }
 
-int commander_press(const struct vm_config_control *control, unsigned, struct span text)
+int management_press(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 
 	return s ? with_vm(s, press) : -ENOENT;
 }
 
-int commander_nmi(const struct vm_config_control *control, unsigned, struct span text)
+int management_nmi(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 
@@ -138,7 +138,7 @@ int commander_nmi(const struct vm_config_control *control, unsigned, struct span
  * NAME OFFSET: its output from there on, or the oldest that is kept, behind a line that says from
  * where to where.
  */
-int commander_read(const struct vm_config_control *control, unsigned, struct span text)
+int management_read(const struct vm_config_control *control, unsigned, struct span text)
 {
 	bool found;
 	struct span name = span_part(&text, ' ', &found);
@@ -150,21 +150,21 @@ int commander_read(const struct vm_config_control *control, unsigned, struct spa
 	if (!s)
 		return -ENOENT;
 	if (!span_number(&text, 10, &at) || text.n)
-		return commander_refuse(EINVAL, "expected a VM and an offset");
+		return management_refuse(EINVAL, "expected a VM and an offset");
 	/* Behind the line, for which there is room enough. */
 	next = output_log_range(index_of(s), &at);
-	next = MIN(next, at + COMMANDER_MAX - 128);
-	commander_say("offset=%lu\tnext=%lu", at, next);
+	next = MIN(next, at + MANAGEMENT_MAX - 128);
+	management_say("offset=%lu\tnext=%lu", at, next);
 	for (; at < next; at += n) {
 		n = (u32)MIN(next - at, sizeof(piece));
 		output_log_copy(index_of(s), at, piece, n);
-		commander_put(piece, n);
+		management_put(piece, n);
 	}
 	return 0;
 }
 
 /* NAME, a newline, and what is typed there. */
-int commander_write(const struct vm_config_control *control, unsigned, struct span text)
+int management_write(const struct vm_config_control *control, unsigned, struct span text)
 {
 	bool found;
 	struct span name = span_part(&text, '\n', &found);
@@ -174,9 +174,9 @@ int commander_write(const struct vm_config_control *control, unsigned, struct sp
 
 	if (!s)
 		return -ENOENT;
-	if (text.n > COMMANDER_TYPED)
-		return commander_refuse(EINVAL, "expected at most %u bytes at once",
-					COMMANDER_TYPED);
+	if (text.n > MANAGEMENT_TYPED)
+		return management_refuse(EINVAL, "expected at most %u bytes at once",
+					 MANAGEMENT_TYPED);
 	vm = monitor_vm_hold(index_of(s));
 	con = vm ? vm->console : NULL;
 	if (con)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Shared by the requests of vmm/management/: all run one at a time, and say into the one answer. */
-#ifndef VMM_COMMANDER_PRIVATE_H
-#define VMM_COMMANDER_PRIVATE_H
+#ifndef VMM_MANAGEMENT_PRIVATE_H
+#define VMM_MANAGEMENT_PRIVATE_H
 
 #include <margay/span.h>
 
@@ -9,32 +9,33 @@
 #include "vmm/config/config.h"
 
 /* A line of the answer. What does not fit is left out, and the last line says so. */
-void commander_say(const char *fmt, ...) __printf(1, 2);
+void management_say(const char *fmt, ...) __printf(1, 2);
 /*
  * A line that this answer does not have, but another may: it counts, so that what follows keeps its
  * number.
  */
-void commander_skip(void);
+void management_skip(void);
 /* Bytes of it as they are: as many as there is room for. */
-u32 commander_put(const void *data, u32 size);
+u32 management_put(const void *data, u32 size);
 /* The answer is this error, and this line. Returns -err. */
-int commander_refuse(int err, const char *fmt, ...) __printf(2, 3);
+int management_refuse(int err, const char *fmt, ...) __printf(2, 3);
 
 /* Who has sent the request in hand, as its program says; "": it does not. */
-const char *commander_user(void);
+const char *management_user(void);
 
 /*
- * A request: 0, or what commander_refuse() has returned. control: the rights of who asks; session:
+ * A request: 0, or what management_refuse() has returned. control: the rights of who asks; session:
  * whose bulk data it is.
  */
-typedef int commander_fn(const struct vm_config_control *control, unsigned session,
-			 struct span text);
-commander_fn commander_list, commander_show, commander_node, commander_pci, commander_log,
-	commander_stats, commander_create, commander_destroy, commander_start, commander_stop,
-	commander_restart, commander_press, commander_nmi, commander_pause, commander_resume,
-	commander_read, commander_write, commander_images, commander_image, commander_data,
-	commander_image_end, commander_image_remove, commander_dump, commander_registers,
-	commander_memory, commander_file, commander_counts, commander_log_from, commander_events;
+typedef int management_fn(const struct vm_config_control *control, unsigned session,
+			  struct span text);
+management_fn management_list, management_show, management_node, management_pci, management_log,
+	management_stats, management_create, management_destroy, management_start, management_stop,
+	management_restart, management_press, management_nmi, management_pause, management_resume,
+	management_read, management_write, management_images, management_image, management_data,
+	management_image_end, management_image_remove, management_dump, management_registers,
+	management_memory, management_file, management_counts, management_log_from,
+	management_events;
 
 /* images.c: bytes of all images; of those that stay whatever there is no room for. */
 u64 images_bytes(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Pure module: SHA-256 (FIPS 180-4), of data that comes in pieces. */
-#ifndef VMM_COMMANDER_SHA256_H
-#define VMM_COMMANDER_SHA256_H
+#ifndef VMM_MANAGEMENT_SHA256_H
+#define VMM_MANAGEMENT_SHA256_H
 
 #include <margay/types.h>
 

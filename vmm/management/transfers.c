@@ -18,7 +18,7 @@ static struct transfer {
 	char name[VM_MODULE_MAX + 1];
 	bool replace;
 	struct sha256 sha;
-} transfers[COMMANDER_PORTS];
+} transfers[MANAGEMENT_PORTS];
 
 void images_close(unsigned session)
 {
@@ -49,7 +49,7 @@ static bool parse_hash(struct span s, u8 *hash)
 }
 
 /* NAME SIZE SHA256, and perhaps "replace" */
-int commander_image(const struct vm_config_control *control, unsigned session, struct span text)
+int management_image(const struct vm_config_control *control, unsigned session, struct span text)
 {
 	struct transfer *t = &transfers[session];
 	struct span name = word(&text), size = word(&text), hex = word(&text);
@@ -62,7 +62,7 @@ int commander_image(const struct vm_config_control *control, unsigned session, s
 	t->replace = span_is(text, "replace");
 	if (!span_number(&size, 10, &bytes) || size.n || !bytes || bytes > VM_MEMORY_MAX ||
 	    !parse_hash(hex, hash) || (text.n && !t->replace))
-		return commander_refuse(
+		return management_refuse(
 			EINVAL,
 			"expected a name, a size in bytes, and a SHA-256 in hexadecimal digits");
 	err = image_check_name(name, hash, t->replace, t->name);
@@ -71,11 +71,11 @@ int commander_image(const struct vm_config_control *control, unsigned session, s
 	c = content_find(hash);
 	if (c) {
 		if (c->size != bytes)
-			return commander_refuse(EINVAL, "%s: what has this SHA-256 has %lu bytes",
-						t->name, c->size);
+			return management_refuse(EINVAL, "%s: what has this SHA-256 has %lu bytes",
+						 t->name, c->size);
 		err = image_name(t->name, c);
 		if (!err)
-			commander_say("have=yes");
+			management_say("have=yes");
 		return err;
 	}
 	c = content_take(control, t->name, bytes);
@@ -84,21 +84,21 @@ int commander_image(const struct vm_config_control *control, unsigned session, s
 	memcpy(c->hash, hash, sizeof(hash));
 	t->content = c;
 	sha256_begin(&t->sha);
-	commander_say("have=no");
+	management_say("have=no");
 	return 0;
 }
 
-int commander_data(const struct vm_config_control *, unsigned session, struct span data)
+int management_data(const struct vm_config_control *, unsigned session, struct span data)
 {
 	struct content *c = transfers[session].content;
 	u8 *to;
 
 	if (!c)
-		return commander_refuse(EINVAL, "data of no image");
+		return management_refuse(EINVAL, "data of no image");
 	if (data.n > c->size - c->at) {
 		images_close(session);
-		return commander_refuse(EINVAL, "%s: more data than were announced",
-					transfers[session].name);
+		return management_refuse(EINVAL, "%s: more data than were announced",
+					 transfers[session].name);
 	}
 	to = (u8 *)host_hpa_to_virt(c->extent.base) + c->at;
 	memcpy(to, data.p, data.n);
@@ -116,12 +116,12 @@ static int end(struct transfer *t)
 	int err;
 
 	if (c->at < c->size)
-		return commander_refuse(EINVAL, "%s: %lu of %lu bytes are missing", t->name,
-					c->size - c->at, c->size);
+		return management_refuse(EINVAL, "%s: %lu of %lu bytes are missing", t->name,
+					 c->size - c->at, c->size);
 	sha256_end(&t->sha, hash);
 	if (memcmp(hash, c->hash, IMAGE_HASH))
-		return commander_refuse(EINVAL, "%s: it has another SHA-256 than was announced",
-					t->name);
+		return management_refuse(EINVAL, "%s: it has another SHA-256 than was announced",
+					 t->name);
 	/* Another session may have sent it meanwhile. */
 	err = image_check_name(span_of(t->name), hash, t->replace, name);
 	if (err)
@@ -133,10 +133,10 @@ static int end(struct transfer *t)
 	return err;
 }
 
-int commander_image_end(const struct vm_config_control *, unsigned session, struct span)
+int management_image_end(const struct vm_config_control *, unsigned session, struct span)
 {
 	int err = transfers[session].content ? end(&transfers[session])
-					     : commander_refuse(EINVAL, "the end of no image");
+					     : management_refuse(EINVAL, "the end of no image");
 
 	images_close(session);
 	return err;

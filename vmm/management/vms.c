@@ -88,7 +88,7 @@ bool vms_name_module(const char *name)
 
 static void tell(const char *text)
 {
-	commander_say("%s", text);
+	management_say("%s", text);
 }
 
 /* Room within the right, for which images go that nobody names. */
@@ -246,7 +246,7 @@ static int stage(const struct vm_config_control *control, const char *file, stru
 	    rights_check(control, &staged, &err) || check_modules(control, &staged, &err) ||
 	    check_beside(&staged, &err) || bind_modules(&staged, &err) ||
 	    check_memory(control, &staged, &err))
-		return commander_refuse(EINVAL, "%s", err.text);
+		return management_refuse(EINVAL, "%s", err.text);
 	return 0;
 }
 
@@ -279,28 +279,28 @@ static void fill_slot(struct slot *s, const char file[MONITOR_FILE_MAX + 1], con
 }
 
 /* FILE, a newline, and what is in it. */
-int commander_create(const struct vm_config_control *control, unsigned, struct span text)
+int management_create(const struct vm_config_control *control, unsigned, struct span text)
 {
 	const struct event_command command = { .what = "create",
-					       .by = BY_COMMANDER,
-					       .user = commander_user() };
+					       .by = BY_MANAGEMENT,
+					       .user = management_user() };
 	struct slot *s = free_slot();
 	/* zeros to its end: who reads it meanwhile finds one */
 	char file[MONITOR_FILE_MAX + 1] = "";
 	int err;
 
 	if (!take_name(&text, file))
-		return commander_refuse(
+		return management_refuse(
 			EINVAL,
 			"expected the name of a file, 1 to %u characters without blanks, and what is in it",
 			MONITOR_FILE_MAX);
 	if (!s)
-		return commander_refuse(ENOSPC, "%s: this image runs %u VMs: destroy one", file,
-					MONITOR_MAX_VMS);
+		return management_refuse(ENOSPC, "%s: this image runs %u VMs: destroy one", file,
+					 MONITOR_MAX_VMS);
 	err = stage(control, file, text);
 	if (!err && !keep_staged((unsigned)(s - monitor_slots), text))
-		err = commander_refuse(ENOMEM, "%s: no memory of the hypervisor's own is left",
-				       file);
+		err = management_refuse(ENOMEM, "%s: no memory of the hypervisor's own is left",
+					file);
 	if (err) {
 		images_unbind();
 		return err;
@@ -320,12 +320,12 @@ struct slot *vms_find(const struct vm_config_control *control, struct span name)
 			continue;
 		if (s->created || (control->may & MAY_BOOT && !s->config->control.commands))
 			return s;
-		commander_refuse(EPERM, "%s is of the boot: control_may does not have it",
-				 s->config->name);
+		management_refuse(EPERM, "%s is of the boot: control_may does not have it",
+				  s->config->name);
 		return NULL;
 	}
-	commander_refuse(ENOENT, "%.*s: there is no such VM", (int)MIN(name.n, (size_t)VM_NAME_MAX),
-			 name.p);
+	management_refuse(ENOENT, "%.*s: there is no such VM",
+			  (int)MIN(name.n, (size_t)VM_NAME_MAX), name.p);
 	return NULL;
 }
 
@@ -335,7 +335,7 @@ static bool lives_on(const struct slot *s)
 	return s->stays || vm_pci_holds(s->config);
 }
 
-int commander_destroy(const struct vm_config_control *control, unsigned, struct span text)
+int management_destroy(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 	bool over, stays, paced = false;
@@ -343,8 +343,8 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	if (!s)
 		return -ENOENT;
 	if (!s->created)
-		return commander_refuse(EPERM, "%s is of the boot: it can be stopped",
-					s->config->name);
+		return management_refuse(EPERM, "%s is of the boot: it can be stopped",
+					 s->config->name);
 	spin_lock(&monitor_lock);
 	over = (s->state == OVER || s->state == WAITING) && !s->vm && !s->queued;
 	stays = over && lives_on(s);
@@ -360,13 +360,13 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	if (paced)
 		monitor_put_running();
 	if (stays)
-		return commander_refuse(
+		return management_refuse(
 			EBUSY,
 			"%s: a CPU or a function of it has not stopped: where it does not in a minute, "
 			"it stays until the node restarts",
 			s->config->name);
 	if (!over)
-		return commander_refuse(EBUSY, "%s is not over: stop it first", s->config->name);
+		return management_refuse(EBUSY, "%s is not over: stop it first", s->config->name);
 	/* Its name has gone before this is read: a command that comes now does not find it. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	left_at[s - monitor_slots] = __atomic_load_n(&monitor_turn, __ATOMIC_SEQ_CST);

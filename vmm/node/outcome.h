@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How each VM's last run ended, or why there was none: for who asks when the log has gone on. By
- * slot. Only in images with COMMANDER; any CPU.
+ * slot. Only in images with MANAGEMENT_VM; any CPU.
  */
 #ifndef VMM_OUTCOME_H
 #define VMM_OUTCOME_H

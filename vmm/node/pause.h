@@ -24,7 +24,7 @@ static inline bool vm_paused(const struct vm *vm)
 	/* One that a crash keeps is paused whoever resumes it. */
 	return IS_ENABLED(CONFIG_VM_PAUSE) &&
 	       (__atomic_load_n(&vm->paused, __ATOMIC_ACQUIRE) ||
-		(IS_ENABLED(CONFIG_COMMANDER) && __atomic_load_n(&vm->kept, __ATOMIC_ACQUIRE)));
+		(IS_ENABLED(CONFIG_MANAGEMENT_VM) && __atomic_load_n(&vm->kept, __ATOMIC_ACQUIRE)));
 }
 
 /*

@@ -197,7 +197,7 @@ void event_image(const char *what, const char *image, const char *user)
 		return;
 	spin_lock(&events_lock);
 	e = add(EVENT_NODE, what);
-	e->by = user ? BY_COMMANDER : "";
+	e->by = user ? BY_MANAGEMENT : "";
 	put_text(e->user, sizeof(e->user), "%s", user ? user : "");
 	put_text(e->image, sizeof(e->image), "%s", image);
 	spin_unlock(&events_lock);

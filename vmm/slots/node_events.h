@@ -18,7 +18,7 @@
 #define OUTCOME_NOT_STARTED "not-started"
 /* Who has commanded: the monitor console, or the VM that commands. */
 #define BY_CONSOLE "console"
-#define BY_COMMANDER "commander"
+#define BY_MANAGEMENT "commander"
 
 /* A command, before it is done: what follows of it comes behind. */
 struct event_command {
@@ -30,7 +30,7 @@ struct event_command {
 	bool ends;
 };
 
-#if IS_ENABLED(CONFIG_COMMANDER)
+#if IS_ENABLED(CONFIG_MANAGEMENT_VM)
 /* Of a slot's VM: `what` stays. */
 void event_vm(unsigned slot, const char *what, const char *fmt, ...) __printf(3, 4);
 /* The same of what a guest can cause again and again: as log_limit.h has it, for each VM. */
@@ -50,7 +50,7 @@ static inline u64 event_command(unsigned, const char *, const struct event_comma
 static inline void event_refused(u64, const char *) { }
 #endif
 
-/* The rest is in images with COMMANDER only. When the VM files have been read. */
+/* The rest is in images with MANAGEMENT_VM only. When the VM files have been read. */
 void events_start(void);
 /* Milliseconds since 1970 at that: another boot's are others. 0: nothing is kept. */
 u64 events_boot(void);

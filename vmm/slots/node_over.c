@@ -8,7 +8,7 @@
 
 static bool is_destroyed(const struct slot *s)
 {
-	return IS_ENABLED(CONFIG_COMMANDER) && !s->config && !s->file[0];
+	return IS_ENABLED(CONFIG_MANAGEMENT_VM) && !s->config && !s->file[0];
 }
 
 static bool still_runs(const struct slot *s)

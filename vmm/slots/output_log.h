@@ -51,7 +51,7 @@ static inline bool output_log_last(unsigned, unsigned, void (*)(const char *))
 #endif
 
 /*
- * In images with COMMANDER: from where to where it is kept, by the number of bytes that came
+ * In images with MANAGEMENT_VM: from where to where it is kept, by the number of bytes that came
  * before. *from: what is wanted, moved to the oldest there is. Returns the end.
  */
 u64 output_log_range(unsigned id, u64 *from);

@@ -124,7 +124,7 @@ static inline bool slot_starts_later(const struct slot *)
 }
 #endif
 
-#if IS_ENABLED(CONFIG_COMMANDER)
+#if IS_ENABLED(CONFIG_MANAGEMENT_VM)
 /* Something of its VM lives on: nobody destroys it. */
 static inline void slot_stays(struct slot *s)
 {
@@ -155,12 +155,12 @@ extern unsigned monitor_busy, monitor_turn;
 /* The monitor console has a command from here on, or has done it. */
 static inline void monitor_take_turn(void)
 {
-	if (IS_ENABLED(CONFIG_COMMANDER))
+	if (IS_ENABLED(CONFIG_MANAGEMENT_VM))
 		__atomic_fetch_add(&monitor_turn, 1, __ATOMIC_SEQ_CST);
 }
 
 /*
- * Who keeps what became of VMs, before they are over: outcome.c in images with COMMANDER, which
+ * Who keeps what became of VMs, before they are over: outcome.c in images with MANAGEMENT_VM, which
  * registers itself.
  */
 extern const struct monitor_witness {
@@ -172,7 +172,7 @@ extern const struct monitor_witness {
 	void (*not_started)(const struct slot *s, const char *why);
 } *monitor_witness; /* NULL: nobody */
 /* Is somebody there? */
-#define monitor_is_witnessed (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
+#define monitor_is_witnessed (IS_ENABLED(CONFIG_MANAGEMENT_VM) && monitor_witness)
 /* all VMs that could start at boot have been given their CPUs; the boot CPU's */
 extern bool monitor_booted;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a VM's virtual devices have counted. Only in images with COMMANDER. */
+/* What a VM's virtual devices have counted. Only in images with MANAGEMENT_VM. */
 #include "vmm/vm/devices.h"
 
 #include "vmm/vm.h"

@@ -51,8 +51,9 @@ static bool keeps(struct vm *vm, enum vm_end why)
 
 bool vm_end(struct vm *vm, enum vm_end why)
 {
-	enum vm_end none = VM_RUNNING,
-		    *end = IS_ENABLED(CONFIG_COMMANDER) && keeps(vm, why) ? &vm->kept : &vm->end;
+	enum vm_end none = VM_RUNNING, *end = IS_ENABLED(CONFIG_MANAGEMENT_VM) && keeps(vm, why)
+						      ? &vm->kept
+						      : &vm->end;
 	bool first = __atomic_compare_exchange_n(end, &none, why, false, __ATOMIC_ACQ_REL,
 						 __ATOMIC_ACQUIRE);
 

@@ -9,7 +9,7 @@
 #include "vmm/dev/virtio/virtqueue.h"
 #include "vmm/pci/pci_virtual.h"
 
-#define VIRTIO_QUEUES (IS_ENABLED(CONFIG_COMMANDER) ? 10u : 5u)
+#define VIRTIO_QUEUES (IS_ENABLED(CONFIG_MANAGEMENT_VM) ? 10u : 5u)
 #define VIRTIO_NO_VECTOR 0xffffu
 
 struct virtio {

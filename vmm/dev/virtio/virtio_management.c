@@ -24,7 +24,7 @@
 #define QUEUE_IN(port) ((port) ? 2 + 2 * (port) : 0u)
 #define QUEUE_OUT(port) (QUEUE_IN(port) + 1)
 enum { QUEUE_CONTROL_IN = 2, QUEUE_CONTROL_OUT = 3 };
-static_assert(QUEUE_OUT(COMMANDER_PORTS - 1) < VIRTIO_QUEUES, "each port has its queues");
+static_assert(QUEUE_OUT(MANAGEMENT_PORTS - 1) < VIRTIO_QUEUES, "each port has its queues");
 
 /* 5.3.6.2 */
 enum {
@@ -59,14 +59,14 @@ struct port {
 	u32 late_tag;
 	u32 sent;
 
-	struct commander_answer answer;
+	struct management_answer answer;
 };
 
 struct control {
 	struct virtio virtio;
 	struct config config;
-	struct port port[COMMANDER_PORTS];
-	u8 request[COMMANDER_MAX];
+	struct port port[MANAGEMENT_PORTS];
+	u8 request[MANAGEMENT_MAX];
 };
 #define CONTROL_PAGES (unsigned)(ALIGN_UP(sizeof(struct control), PAGE_SIZE) / PAGE_SIZE)
 
@@ -76,7 +76,7 @@ static void tell_guest(struct control *c)
 {
 	struct virtio *v = &c->virtio;
 
-	for (unsigned i = 0; i < COMMANDER_PORTS; i++)
+	for (unsigned i = 0; i < MANAGEMENT_PORTS; i++)
 		while (c->port[i].owed && virtio_next(v, QUEUE_CONTROL_IN)) {
 			unsigned event = (unsigned)__builtin_ctz(c->port[i].owed);
 			struct {
@@ -98,7 +98,7 @@ static void close_port(struct control *c, unsigned i)
 {
 	struct port *p = &c->port[i];
 
-	commander_close(i);
+	management_close(i);
 	p->late = false;
 	p->sent = p->answer.size = 0;
 }
@@ -106,9 +106,9 @@ static void close_port(struct control *c, unsigned i)
 static void hear(struct control *c, const struct control_message *m)
 {
 	if (m->event == DEVICE_READY && m->value == 1)
-		for (unsigned i = 0; i < COMMANDER_PORTS; i++)
+		for (unsigned i = 0; i < MANAGEMENT_PORTS; i++)
 			c->port[i].owed = BIT(PORT_ADD);
-	if (m->port >= COMMANDER_PORTS)
+	if (m->port >= MANAGEMENT_PORTS)
 		return;
 	if (m->event == PORT_READY && m->value == 1)
 		c->port[m->port].owed |= BIT(PORT_NAME) | BIT(PORT_OPEN);
@@ -122,7 +122,7 @@ static bool take_control(struct control *c)
 	struct virtio *v = &c->virtio;
 	unsigned n = 0;
 
-	for (; n < 2 * COMMANDER_PORTS && virtio_next(v, QUEUE_CONTROL_OUT); n++) {
+	for (; n < 2 * MANAGEMENT_PORTS && virtio_next(v, QUEUE_CONTROL_OUT); n++) {
 		struct control_message m;
 
 		if (virtio_bytes(v, false) >= sizeof(m) && virtio_read(v, 0, &m, sizeof(m)))
@@ -132,7 +132,7 @@ static bool take_control(struct control *c)
 	virtio_interrupt(v, QUEUE_CONTROL_OUT);
 	if (virtio_runs(v, QUEUE_CONTROL_IN))
 		tell_guest(c);
-	return n == 2 * COMMANDER_PORTS;
+	return n == 2 * MANAGEMENT_PORTS;
 }
 
 /* ---- requests and answers ---------------------------------------------------------------- */
@@ -153,10 +153,10 @@ static bool give(struct control *c, unsigned i)
 		virtq_done(&v->queue[QUEUE_IN(i)], v->chain.head, n);
 		p->sent += n;
 		if (p->sent == p->answer.size && p->late) {
-			struct commander_message *m = (struct commander_message *)p->answer.data;
+			struct management_message *m = (struct management_message *)p->answer.data;
 
-			*m = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, EBUSY,
-							 p->late_tag, 0 };
+			*m = (struct management_message){ MANAGEMENT_MAGIC, MANAGEMENT_VERSION,
+							  EBUSY, p->late_tag, 0 };
 			p->answer.size = sizeof(*m);
 			p->sent = 0;
 			p->late = false;
@@ -177,17 +177,17 @@ static bool take(struct control *c, unsigned i)
 		return false;
 	size = (u32)MIN(virtio_bytes(v, false), (u64)UINT32_MAX);
 	/* What is too long is no message, whatever it says. */
-	if (!virtio_read(v, 0, c->request, MIN(size, COMMANDER_MAX)))
+	if (!virtio_read(v, 0, c->request, MIN(size, MANAGEMENT_MAX)))
 		size = 0;
 	virtq_done(&v->queue[QUEUE_OUT(i)], v->chain.head, 0);
 	if (p->sent < p->answer.size) {
 		p->late = true;
-		memcpy(&p->late_tag, c->request + offsetof(struct commander_message, tag),
+		memcpy(&p->late_tag, c->request + offsetof(struct management_message, tag),
 		       sizeof(p->late_tag));
 		return true;
 	}
 	p->sent = 0;
-	commander_serve(v->pci.vm, i, c->request, size, &p->answer);
+	management_serve(v->pci.vm, i, c->request, size, &p->answer);
 	return true;
 }
 
@@ -216,7 +216,7 @@ static void reset(struct virtio *v)
 {
 	struct control *c = container_of(v, struct control, virtio);
 
-	for (unsigned i = 0; i < COMMANDER_PORTS; i++) {
+	for (unsigned i = 0; i < MANAGEMENT_PORTS; i++) {
 		close_port(c, i);
 		c->port[i].owed = 0;
 	}
@@ -233,9 +233,9 @@ static int control_create(struct vm *vm, void **instance)
 	c = *instance = host_pages_alloc(CONTROL_PAGES, -1);
 	if (!c)
 		return host_no_memory(vm->name);
-	c->config.ports = COMMANDER_PORTS;
+	c->config.ports = MANAGEMENT_PORTS;
 	c->virtio.type = TYPE_CONSOLE;
-	c->virtio.nr_queues = 2 * (COMMANDER_PORTS + 1);
+	c->virtio.nr_queues = 2 * (MANAGEMENT_PORTS + 1);
 	c->virtio.features = FEATURE_MULTIPORT;
 	c->virtio.config = &c->config;
 	c->virtio.config_size = sizeof(c->config);
