@@ -5,7 +5,7 @@
 help:
 	@echo 'Times: on two cores, the first time; downloads come on top. What takes long says how far it is.'
 	@echo 'make                  the image, build/margay.elf (multiboot2), build/margay-check, and build/margay, the'
-	@echo '                      program of a VM that commands the node (a minute)'
+	@echo '                      program of the management VM (a minute)'
 	@echo 'make iso              build/margay.iso: the image with one Debian guest, for a CD, a USB stick or an emulator'
 	@echo '                      (two minutes)'
 	@echo 'make install          into this system (or DESTDIR=): /boot/margay and entries for update-grub (docs/booting.md;'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Programs for the build host, and for a VM that commands the node.
+# Programs for the build host, and for the management VM.
 
 # As Debian builds its own programs.
 HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -pie -fPIE -Wl,-z,relro,-z,now
@@ -21,7 +21,7 @@ $(B)/margay-check $(B)/margay-check-dynamic: tools/margay-check.c tools/image_op
 	$(Q)$(CC) $(HOSTCFLAGS) $(if $(filter %-dynamic,$@),$(HARDEN)) -DMARGAY_CHECK \
 		-DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ $(filter %.c,$^)
 
-# For the VM that commands the node, whatever libraries that has: static. In a package it is not.
+# For the management VM, whatever libraries that has: static. In a package it is not.
 CLIENT := $(wildcard tools/client/*.c) vmm/management/sha256.c
 CLIENT_FLAGS = -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -DMARGAY_VERSION='"$(shell cat $(B)/version)"'
 $(B)/margay $(B)/margay-dynamic: $(CLIENT) $(wildcard tools/client/*.h vmm/management/sha256.h) include/margay/management.h \

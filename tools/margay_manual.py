@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 """The manual pages margay.conf(5) and margay(7), made of docs/configuration.md: keys of a VM file, words of the hypervisor; and of
-docs/management-vm.md the rights of a VM that commands.
+docs/management-vm.md the rights of the management VM.
 
     tools/margay_manual.py DIRECTORY        writes both there
 

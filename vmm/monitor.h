@@ -41,9 +41,8 @@ struct monitor_vm {
 };
 
 /*
- * The VMs by their files, in the order of the boot modules; behind them those that the VM that
- * commands has made. Where one was destroyed its number has an empty name, and may be another's
- * later.
+ * The VMs by their files, in the order of the boot modules; behind them those that the management
+ * VM has made. Where one was destroyed its number has an empty name, and may be another's later.
  */
 unsigned monitor_vm_count(void);
 /* Its name, its file's name when that was not understood; NULL past the last. */

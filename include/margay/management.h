@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The protocol between the node and the VM that commands it (docs/management-vm.md), for both
- * sides: messages on ports of a virtio console. A request is one write of the guest's, header and
- * all; an answer may come in any pieces. All is little-endian.
+ * The protocol between the node and the management VM (docs/management-vm.md), for both sides:
+ * messages on ports of a virtio console. A request is one write of the guest's, header and all; an
+ * answer may come in any pieces. All is little-endian.
  */
 #ifndef MARGAY_MANAGEMENT_H
 #define MARGAY_MANAGEMENT_H

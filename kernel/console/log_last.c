@@ -4,7 +4,7 @@
 #include <margay/spinlock.h>
 #include "kernel/console/log_parts.h"
 
-/* guards the next: the operator and a VM that commands may ask at once */
+/* guards the next: the operator and the management VM may ask at once */
 static struct spinlock log_lock;
 static void (*log_last)(const char *text);
 

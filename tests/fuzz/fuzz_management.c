@@ -2,7 +2,7 @@
 /* UNIT: @tests/fuzz/fuzz_management.sources */
 /* FUZZ: -max_len=600 -dict=tests/fuzz/config.dict vmm/management/?*.c vmm/config/config_control.c */
 /*
- * A commander that sends anything: messages of its bytes, requests with a right head, and the
+ * A management VM that sends anything: messages of its bytes, requests with a right head, and the
  * transfers of images that they begin, go on with, and leave. Checked: each is answered, the
  * refused ones with a printable line; what VMs and images have together is within the right; no two
  * VMs have a name; and when all is ended, destroyed and removed, nothing is left.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A VM that commands its node: its initrd with the client, the script that it runs there, and what that said."""
+"""A management VM: its initrd with the client, the script that it runs there, and what that said."""
 
 import json
 import os
@@ -119,7 +119,7 @@ type_in() { until [ "$(prompts $1)" -ge "$2" ]; do sleep 0.2; done; echo "$3" | 
 
 
 def tenant(*modules):
-    """A small initrd of a guest with these drivers in its root: the VM that commands has not room for a large one."""
+    """A small initrd of a guest with these drivers in its root: the management VM has not room for a large one."""
     target = os.path.join(node.BUILD, "management", "tenant-" + os.path.basename(modules[0]))
     os.makedirs(os.path.dirname(target), exist_ok=True)
     with tempfile.TemporaryDirectory() as root:

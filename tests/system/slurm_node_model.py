@@ -205,14 +205,14 @@ def shown(vm):
             "line": 0, "why": None, "last": None}
 
 
-def commander():
+def management_vm():
     return {**shown({"name": "service", "state": RUNNING, "file": "service.conf", "end": None}), "created": False, "commands": True}
 
 
 def main(words):
     assert words.pop(0) == "--json"
     if words[0] == "list":
-        return [commander()] + [shown(vm) for vm in vms().values()]
+        return [management_vm()] + [shown(vm) for vm in vms().values()]
     if words[:2] == ["show", "--file"]:
         return {"text": find(words[2])["text"]}
     if words[:2] == ["image", "list"]:

@@ -86,7 +86,7 @@ def check_head(text, run):
 
 
 def start(machine, disk):
-    """The VM that commands has a disk, for what it dumps last; another VM's end is a sign to it."""
+    """The management VM has a disk, for what it dumps last; another VM's end is a sign to it."""
     text = node.vm_text("qemu", "margay.test=management", name="service", cpus="0-0", memory="512M", control="yes",
                         control_may=RIGHTS, memory_map="identity", pci="00:06.0")
     flag = "name = flag\nkernel = behave\nmemory = 32M\ncpus = 3-3\ncmdline = machine=qemu mode=hang\n"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A VM commands its node: Debian's kernel with its own virtio_console and the program `margay`, which sends images, makes VMs of
-them, starts, watches and ends them.
+"""The management VM, on QEMU: Debian's kernel with its own virtio_console and the program `margay`, which sends images, makes VMs
+of them, starts, watches and ends them.
 
-A VM with Debian's kernel, its own `virtio_console` and `build/margay` commands its node, on
-QEMU. `test_management.c`: messages, rights, images, files, dumps; `fuzz_management`: anything it may send.
+`test_management.c`: messages, rights, images, files, dumps; `fuzz_management`: anything it may send.
 
 In the full tier it crashes after each message of a VM's life, and finds all as that has left it; a start and a stop
 are counted (`test_costs`); the commands of first-hour.md are run; 200 VMs, on Bochs 20, are made, run and forgotten
@@ -121,7 +120,7 @@ def test_commands():
     assert {what for what, code in status.items() if code == 1} == refused, status
     assert {what: code for what, code in status.items() if code > 1} == {"usage": 2, "stopped": 10, "keys": 10}
     info = json.loads(said["info"])
-    assert info["commander"] == "service" and info["may"] == ["create", "destroy", "console"] and info["memory"] == 512 << 20
+    assert info["management"] == "service" and info["may"] == ["create", "destroy", "console"] and info["memory"] == 512 << 20
     assert [vm["name"] for vm in json.loads(said["nothing"])] == ["service"]
     assert said["taken"] == "margay: behave: there is an image of that name, with another content (--replace)"
     assert said["again"] == "margay: one.conf:1: name = one: one.conf has that name already: choose another"
@@ -160,7 +159,7 @@ def test_commands():
     # The images are gone, too: two more than at `before`, of 2 MiB each.
     assert all(image["boot"] for image in json.loads(said["no-images"]))
     assert management.is_back(said["before"], said["at-last"], 2 << 20)
-    assert "commander: hang: destroyed" in said["log"]
+    assert "management: hang: destroyed" in said["log"]
     check_events(json.loads(said["events"]), {vm["name"]: vm["ended"] for vm in json.loads(said["list-at-last"])})
     assert all(re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+0000 margay: ", line) for line in said["whole-log"].split("\n"))
 
@@ -172,7 +171,7 @@ def check_events(events, ended):
     assert user in ("root", "uid=0")  # whether its initrd has a file of users
     happened = [(event["event"], event["vm"] or event["image"], event["end"], event["status"], event["by"], event["user"])
                 for event in events]
-    by = ("commander", user)
+    by = ("management", user)
     for known in (("started", "service", None, None, None, None), ("image-put", "behave", None, None, *by),
                   ("create", "one", None, None, *by), ("start", "one", None, None, *by), ("started", "one", None, None, *by),
                   ("ended", "one", "exit", 0, None, None), ("destroy", "one", None, None, *by),
@@ -297,8 +296,8 @@ run after all
 
 @pytest.mark.full
 def test_two_cpus():
-    """Two programs on two CPUs of who commands, at one VM: whatever order their commands come in, nothing is left of it, and of
-    one that only looks nothing fails."""
+    """Two programs on two CPUs of the management VM, at one VM: whatever order their commands come in, nothing is left of it, and
+    of one that only looks nothing fails."""
     files = {"behave": tiny.elf("behave"), "looks": LOOKS, "one.conf": BEHAVE % ("one", "hang") + "cpus = 2-2\n",
              "two.conf": BEHAVE.replace("= behave", "= twin") % ("two", "hang") + "cpus = 2-2\n"}
     files.update((name, text.replace("LIVES", str(LIVES))) for name, text in (("life", LIFE), ("rival", RIVAL)))
@@ -318,7 +317,7 @@ def test_two_cpus():
     assert "failed" not in said["before"] and said["before"] == said["between"] == said["after"], run.text[-4000:]
 
 
-# What the service VM does, a message each; it crashes after each of them in turn, restarts, and says what it finds.
+# What the management VM does, a message each; it crashes after each of them in turn, restarts, and says what it finds.
 STEPS = management.MESSAGE + r"""
 step1() {
 	printf 'image %d %s' $(stat -c %s behave) $(sha256sum behave | cut -d' ' -f1) >/tmp/text
@@ -426,7 +425,8 @@ def first_hour_key(text, key):
 
 @pytest.mark.full
 def test_first_hour():
-    """An operator's first hour, as docs/first-hour.md has it: all that is typed in the service VM is right, and ends as it says."""
+    """An operator's first hour, as docs/first-hour.md has it: all that is typed in the management VM is right, and ends as
+    it says."""
     lines = [line for block in management.of_page("first-hour", "sh", "service") for line in block.splitlines()]
     assert len(lines) > 15 and all(line.startswith("margay ") for line in lines)
     script = "cd /management\n" + management.RUN + "".join("run line%d sh -c '%s'\n" % pair for pair in enumerate(lines))
@@ -448,7 +448,7 @@ def test_first_hour():
 
 @pytest.mark.full
 def test_typed_in_the_page():
-    """What docs/management-vm.md has typed in the VM that commands, with the first hour's job; its input is no terminal. A core
+    """What docs/management-vm.md has typed in the management VM, with the first hour's job; its input is no terminal. A core
     file is there at the end."""
     lines = [line for block in management.of_page("management-vm", "sh", "service") for line in block.splitlines()]
     assert len(lines) > 8 and all(line.startswith("margay ") for line in lines)
@@ -465,5 +465,5 @@ def test_typed_in_the_page():
     assert set(status.values()) == {0}, (status, run.text[-4000:])
     assert said["core"] == "ELF"
     by_line = {line: said["line%d" % n] for n, line in enumerate(lines)}
-    assert re.search(r"^20\S+ destroy job, by commander for ", by_line["margay events"], re.MULTILINE)
-    assert re.search(r"^20\S+ commander: job: destroyed$", by_line["margay log 100"], re.MULTILINE)
+    assert re.search(r"^20\S+ destroy job, by management for ", by_line["margay events"], re.MULTILINE)
+    assert re.search(r"^20\S+ management: job: destroyed$", by_line["margay log 100"], re.MULTILINE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A VM commands its node as a site would have it: Debian as installed, systemd and all, on a disk that it has by passthrough
+"""A management VM as a site would have it: Debian as installed, systemd and all, on a disk that it has by passthrough
 (tools/guest-debian), where apt installs margay-tools from a repository on a second disk, a virtual one. All is typed at its
 console.
 
@@ -114,7 +114,7 @@ def check_commands(console):
     console.do("bash /mnt/script >/tmp/said 2>&1")
     said, status = management.read_answers(console.do("cat /tmp/said"))
     assert {what: code for what, code in status.items() if code} == {"refused": 1, "stopped": 10}, said
-    assert json.loads(said["info"])["commander"] == "service"
+    assert json.loads(said["info"])["management"] == "service"
     assert re.search(r"^job +poweroff ", said["end"], re.MULTILINE)
     assert "margay-test: cpus: 1" in said["said"] and "margay-test: lines: 20000" in said["said"]
     assert {vm["name"]: vm["state"] for vm in json.loads(said["list"])} == {

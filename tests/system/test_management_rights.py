@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a VM that commands may hand out, and whom it may command: memory, for which images go that nobody names; a PCI function,
+"""What the management VM may hand out, and whom it may command: memory, for which images go that nobody names; a PCI function,
 which comes back; VMs of the boot. Full tier.
 
 Images that go when there is room needed, for an image or for a VM, and those that stay, with what is left to the
@@ -25,7 +25,7 @@ MIB = 1 << 20
 
 
 def finish(running):
-    """The whole run of a node that ends when its commander does."""
+    """The whole run of a node that ends when its management VM does."""
     run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.text[-4000:]
     return run, *answers(run)
@@ -81,7 +81,7 @@ def test_room():
              for what, text in said.items() if what.startswith("with-")}
     assert there == {"a": ["behave", "a"], "b": ["behave", "a", "b"], "c": ["behave", "c", "b"], "d": ["behave", "c", "b"],
                      "e": ["behave", "c", "b"], "f": ["behave", "c", "f"], "two": ["behave"]}, there
-    assert [line.split(": ", 1)[1] for line in run.lines("commander: image")] == [
+    assert [line.split(": ", 1)[1] for line in run.lines("management: image")] == [
         "image %s goes: nobody names it, and its room is needed" % name for name in "abcf"]
     # Nothing goes for what has no room beside the VMs, nor beside what they name, which stays.
     refused = "margay: %s: %d bytes in whole 2 MiB: control_may has memory for %d more"

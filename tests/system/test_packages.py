@@ -75,7 +75,7 @@ def test_installed_and_removed(packages, tmp_path):
     said = subprocess.run([str(root / "usr/bin/margay"), "--version"], capture_output=True, text=True, check=True).stdout
     assert said == "margay %s\n" % version
     done = subprocess.run([str(root / "usr/bin/margay"), "list"], capture_output=True, text=True, check=False)
-    assert done.returncode == 3 and done.stderr.startswith("margay: this is not the VM that commands a node: ")
+    assert done.returncode == 3 and done.stderr.startswith("margay: this is not the management VM: ")
     # The program that they start is the one below the directory.
     units = sorted(path for path in (root / "usr/lib/systemd/system").iterdir() if path.is_file())
     assert [unit.name for unit in units] == [

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The packages on a Debian system (tools/guest-debian) that has GRUB on its disk as grub-install puts it there: installed on the
-bare machine as docs/first-hour.md says, which then boots by its own GRUB into Margay, with the same system as the VM that
-commands; upgraded and removed in that VM, after which the machine boots without Margay. All is typed at the console.
+bare machine as docs/first-hour.md says, which then boots by its own GRUB into Margay, with the same system as the management
+VM; upgraded and removed in that VM, after which the machine boots without Margay. All is typed at the console.
 
 First-hour.md's second step on a Debian 12 and on a 13 with GRUB on its disk by `grub-install` (BIOS), which then
-boots into Margay, upgrades and purges `margay` in the VM that commands, and boots without it.
+boots into Margay, upgrades and purges `margay` in the management VM, and boots without it.
 """
 
 import json
@@ -143,7 +143,7 @@ def in_their_sandboxes(console):
 
 @pytest.mark.parametrize("release", ["debian", "debian-13"])
 def test_own_grub(release, tmp_path):
-    """Bare; then the VM that commands; then bare again."""
+    """Bare; then the management VM; then bare again."""
     debian = os.path.join(node.GUEST, release)
     package, version, system, second = disks(str(tmp_path), debian)
     with start("packages-boot-install", debian, system + second, True) as running:
@@ -163,7 +163,7 @@ def test_own_grub(release, tmp_path):
         assert console.do("systemctl is-active margay-watch.socket margay-metrics.timer") == "active\nactive"
         in_their_sandboxes(console)
         assert console.do("margay --version") == "margay " + version
-        assert json.loads(console.do("margay --json info"))["commander"] == "service"
+        assert json.loads(console.do("margay --json info"))["management"] == "service"
         good(console, "journalctl -q -t margay MARGAY_COMMAND=info MARGAY_USER=root | grep -q 'root: margay info$'")
         good(console, "apt-get -qy install /root/newer.deb")
         assert console.do("dpkg-query -W -f '${Version}' margay; echo") == os.path.basename(package).split("_")[1] + "+1"

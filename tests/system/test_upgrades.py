@@ -124,9 +124,9 @@ def test_no_trial_where_nobody_records(package, tmp_path):
         assert TRIED not in system.upgrade(version)
         assert system.previous.read_bytes() == before and system.boot() == ("margay.elf", CONSOLE)
     assert system.boot(BEFORE) == ("margay.elf.previous", CONSOLE)
-    # This is no VM that commands: the bare machine, after a boot that failed.
+    # This is no management VM: the bare machine, after a boot that failed.
     (system.ports / "vport0p1/name").write_text("org.qemu.guest_agent.0\n", encoding="ascii")
-    assert system.tool("booted") == (1, "this is not the VM that commands a node")
+    assert system.tool("booted") == (1, "this is not the management VM")
     assert "good" not in system.root.grubenv()
 
 

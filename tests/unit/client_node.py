@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A node that is none, for the client of the VM that commands (tools/client): a pseudo-terminal that answers as
+"""A node that is none, for the client of the management VM (tools/client): a pseudo-terminal that answers as
 docs/management-vm.md has it."""
 
 import contextlib

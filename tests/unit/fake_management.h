@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The monitor as the VM that commands sees it, without VMs that run: started ones do so on paper.
+ * The monitor as the management VM sees it, without VMs that run: started ones do so on paper.
  * Messages go in, answers come out; one program of a test or fuzzer includes it.
  */
 #ifndef TESTS_FAKE_MANAGEMENT_H
@@ -287,7 +287,7 @@ void host_module_remove(const char *name)
 		}
 }
 
-/* The file of the VM that commands has these rights; nothing else is there but its kernel. */
+/* The file of the management VM has these rights; nothing else is there but its kernel. */
 static void management_begin(const char *rights)
 {
 	struct config_error err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_management.sources */
 /*
- * The node as the VM that commands it sees it: messages, rights, images, files of VMs.
+ * The node as the management VM sees it: messages, rights, images, files of VMs.
  * docs/management-vm.md
  */
 #include <setjmp.h>
@@ -116,7 +116,7 @@ static void test_messages(void **)
 	assert_int_equal(((struct management_message *)answer.data)->tag, 9);
 	assert_non_null(strstr(
 		text(),
-		"protocol=1\tcommander=service\tmay=\tmemory=0\tmemory_used=0\trefused=0\n"));
+		"protocol=1\tmanagement=service\tcommander=service\tmay=\tmemory=0\tmemory_used=0\trefused=0\n"));
 	management_bytes(0, &m, sizeof(m) - 1, &what);
 	assert_int_equal(what, EINVAL);
 	management_bytes(0, &m, 0, &what);

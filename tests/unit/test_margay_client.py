@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The client of the VM that commands (tools/client), against a node that is none: a pseudo-terminal that answers as
+"""The client of the management VM (tools/client), against a node that is none: a pseudo-terminal that answers as
 docs/management-vm.md has it."""
 
 import glob
@@ -91,7 +91,9 @@ def test_metrics(start):
     assert found["margay_cpu_owner_info"][("cpu", "1"), ("vm", "")] == 1
     assert found["margay_vm_memory_bytes"][("vm", ODD),] == 32 << 20
     assert found["margay_vm_uptime_seconds"][("vm", "a"),] == 17
-    assert found["margay_commander_refused_messages_total"] == {(): 2}
+    assert found["margay_management_refused_messages_total"] == {(): 2}
+    for what in "memory_bytes", "memory_used_bytes", "refused_messages_total":
+        assert found["margay_commander_" + what] == found["margay_management_" + what]
     assert found["margay_build_info"] == {(("protocol", "1"), ("version", "0.2~1")): 1}
     assert found["margay_vm_ends_total"] == {(("kind", "poweroff"), ("vm", "a")): 2, (("kind", "not-started"), ("vm", "a")): 1}
     lan = (("net", "0"), ("segment", "lan"), ("vm", "a"))

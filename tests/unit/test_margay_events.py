@@ -102,10 +102,10 @@ def test_wrong_words(start, words):
 
 def happened():
     node = Logged()
-    for words in (("start", "a", "", "", "", "commander", "alice", ""), ("started", "a", "", "", "", "commander", "alice", ""),
+    for words in (("start", "a", "", "", "", "management", "alice", ""), ("started", "a", "", "", "", "management", "alice", ""),
                   ("ended", "a", "", "exit", "3", "", "", ""), ("ended", "a", "", "crash", "", "", "", "vcpu0: it cannot go on"),
                   ("kill", "b", "", "", "", "console", "", ""), ("image-gone", "", "x", "", "", "", "", ""),
-                  ("pause", "c", "", "", "", "commander", "17", "refused: c: there is no such VM")):
+                  ("pause", "c", "", "", "", "management", "17", "refused: c: there is no such VM")):
         node.happen(*words)
     return node
 
@@ -114,9 +114,9 @@ def test_events(start):
     when = "2023-11-14T22:13:20.050+0000 "
     node = start(happened())
     assert node.run("events") == (0, "".join(when + line + "\n" for line in (
-        "start a, by commander for alice", "started a, by commander for alice", "ended a: exit 3",
+        "start a, by management for alice", "started a, by management for alice", "ended a: exit 3",
         "ended a: crash: vcpu0: it cannot go on", "kill b, by console", "image-gone x",
-        "pause c, by commander for 17: refused: c: there is no such VM")), "")
+        "pause c, by management for 17: refused: c: there is no such VM")), "")
     events = json.loads(node.run("events", "--json")[1])
     assert [event["number"] for event in events] == list(range(1, 8)) and len({tuple(event) for event in events}) == 1
     assert (events[2]["status"], events[3]["status"], events[6]["user"], events[0]["time"]) == (3, None, "17", 1700000000.05)
@@ -215,7 +215,7 @@ def test_journal(start, journal, tmp_path):
         entries = [journal.entry() for _ in logged.events]
         assert entries[1] == {
             "PRIORITY": "5", "SYSLOG_IDENTIFIER": "margay-event", "MARGAY_NUMBER": "2", "MARGAY_EVENT": "started", "MARGAY_VM": "a",
-            "MARGAY_BY": "commander", "MARGAY_USER": "alice", "MESSAGE": "started a, by commander for alice",
+            "MARGAY_BY": "management", "MARGAY_USER": "alice", "MESSAGE": "started a, by management for alice",
             "MARGAY_TIME": "2023-11-14T22:13:20.050+0000"}
         assert (entries[2]["MARGAY_END"], entries[2]["MARGAY_STATUS"], entries[3]["MARGAY_TEXT"]) == (
             "exit", "3", "vcpu0: it cannot go on")
@@ -236,7 +236,7 @@ def test_journal(start, journal, tmp_path):
     logged.boot += 1
     logged.lines, logged.events = logged.lines[:1], logged.events[:1]
     with feeding(node, journal, state):
-        assert [journal.entry().get("MESSAGE") for _ in range(2)] == ["shown", "start a, by commander for alice"]
+        assert [journal.entry().get("MESSAGE") for _ in range(2)] == ["shown", "start a, by management for alice"]
         until(lambda: (state / "at").read_text().split()[:1] == [str(BOOT + 1)])
     (state / "at").write_text("nonsense")
     with feeding(node, journal, state):

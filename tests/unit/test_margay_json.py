@@ -27,14 +27,15 @@ DETAILS = ("kernel=17\ninitrd=no\nmodule=yes\nmodule=m\ndisk=12\nscratch=3355443
            "segment=lan\tmac=02:03:04:05:06:07\tbridge=yes\tisolated=no\tmirror=no\tplain=no\n"
            "vcpu=0\tcpu=3\tnode=0\nvcpu=1\tcpu=4\tnode=-1\nmemory=33554432\tnode=0\nmemory=33554432\tnode=1\n")
 ANSWERS = {
-    HELLO: "margay=0.3\tprotocol=1\tcommander=service\tmay=create,destroy\tmemory=536870912\tmemory_used=4096\trefused=0\n",
+    HELLO: "margay=0.3\tprotocol=1\tmanagement=17\tcommander=17\tmay=create,destroy\tmemory=536870912\tmemory_used=4096\t"
+           "refused=0\n",
     LIST: ENDED + RUNS + FAILED,
     NODE: "node=0\tmemory=1000\tfree=600\tlargest=500\nown=300\tused=200\ncpu=0\tapic=0\tnode=0\tonline=yes\towner=17\n"
           "cpu=1\tapic=2\tnode=-1\tonline=no\towner=\n",
     PCI: "function=0000:00:1f.2\tvendor=0x8086\tdevice=0x2922\tclass=0x010601\tnode=\tfit=no\towner=\twhy=it is the platform's\n"
          "function=0000:01:00.0\tvendor=0x15b3\tdevice=0x1017\tclass=0x020000\tnode=1\tfit=yes\towner=17\twhy=\n",
     LOG: "[    1.000] margay: no\n[    2.000] 17: \"yes\"\n",
-    EVENTS: "next=4\tboot=1700000000000\n" + EVENT % (1, "kill", "17", "", "", "", "commander", "no", "") +
+    EVENTS: "next=4\tboot=1700000000000\n" + EVENT % (1, "kill", "17", "", "", "", "management", "no", "") +
             EVENT % (2, "ended", "17", "", "exit", "3", "", "", "no") + EVENT % (3, "image-gone", "", "12", "", "", "", "", ""),
     STATS: "vcpu=0\texit=cpuid\tcount=12\nvcpu=0\texit=hlt\tcount=18446744073709551615\nvcpu=0\tinjected=5\nvcpu=1\tinjected=0\n",
     IMAGES: "name=k\tsize=6\tsha256=-\tused=yes\tboot=yes\nname=17\tsize=100000\tsha256=%064d\tused=no\tboot=no\n" % 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_management.sources */
 /*
- * What the node says of what has happened, and who has commanded it, to the VM that commands; and
+ * What the node says of what has happened, and who has commanded it, to the management VM; and
  * its log from any place on. docs/management-vm.md
  */
 #include <setjmp.h>
@@ -165,12 +165,12 @@ static void test_who(void **)
 	run(A);
 	assert_int_equal(ask(1, MANAGEMENT_STOP, "a"), 0);
 	end(A, VM_END_STOPPED);
-	EXPECT(LINE("start", "a", "", "", "", "commander", "alice", ""),
-	       LINE("started", "a", "", "", "", "commander", "alice", ""),
+	EXPECT(LINE("start", "a", "", "", "", "management", "alice", ""),
+	       LINE("started", "a", "", "", "", "management", "alice", ""),
 	       LINE("ended", "a", "", "exit", "3", "", "", ""),
 	       LINE("restarted", "a", "", "", "", "", "", ""),
-	       LINE("kill", "a", "", "", "", "commander", "", ""),
-	       LINE("ended", "a", "", "stopped", "", "commander", "", ""));
+	       LINE("kill", "a", "", "", "", "management", "", ""),
+	       LINE("ended", "a", "", "stopped", "", "management", "", ""));
 }
 
 static void test_restart(void **)
@@ -186,10 +186,10 @@ static void test_restart(void **)
 	end(A, VM_END_PANICKED);
 	run(A);
 	end(A, VM_END_STOPPED);
-	EXPECT(LINE("restart", "t", "", "", "", "commander", "bob", ""),
-	       LINE("ended", "t", "", "stopped", "", "commander", "bob", ""),
-	       LINE("started", "t", "", "", "", "commander", "bob", ""),
-	       LINE("press", "t", "", "", "", "commander", "bob", ""),
+	EXPECT(LINE("restart", "t", "", "", "", "management", "bob", ""),
+	       LINE("ended", "t", "", "stopped", "", "management", "bob", ""),
+	       LINE("started", "t", "", "", "", "management", "bob", ""),
+	       LINE("press", "t", "", "", "", "management", "bob", ""),
 	       LINE("ended", "t", "", "panicked", "", "", "", ""),
 	       LINE("restarted", "t", "", "", "", "", "", ""),
 	       LINE("ended", "t", "", "stopped", "", "", "", ""));
@@ -207,11 +207,11 @@ static void test_refused(void **)
 	assert_int_equal(ask(0, MANAGEMENT_START, "a"), EBUSY);
 	end(A, VM_END_STOPPED);
 	run(A);
-	EXPECT(LINE("kill", "a", "", "", "", "commander", "eve",
+	EXPECT(LINE("kill", "a", "", "", "", "management", "eve",
 		    "refused: control_may of service does not have it"),
-	       LINE("start", "nobody", "", "", "", "commander", "eve",
+	       LINE("start", "nobody", "", "", "", "management", "eve",
 		    "refused: nobody: there is no such VM"),
-	       LINE("start", "a", "", "", "", "commander", "eve", "refused: a runs or starts"),
+	       LINE("start", "a", "", "", "", "management", "eve", "refused: a runs or starts"),
 	       LINE("ended", "a", "", "stopped", "", "", "", ""),
 	       LINE("restarted", "a", "", "", "", "", "", ""));
 }
@@ -222,8 +222,8 @@ static void test_not_started(void **)
 	assert_int_equal(ask(0, MANAGEMENT_START, "a"), 0);
 	monitor_witness->not_started(&monitor_slots[A], "no CPU is free");
 	monitor_witness->not_started(&monitor_slots[A], "no CPU is free");
-	EXPECT(LINE("start", "a", "", "", "", "commander", "", ""),
-	       LINE("not-started", "a", "", "", "", "commander", "", "no CPU is free"),
+	EXPECT(LINE("start", "a", "", "", "", "management", "", ""),
+	       LINE("not-started", "a", "", "", "", "management", "", "no CPU is free"),
 	       LINE("not-started", "a", "", "", "", "", "", "no CPU is free"));
 }
 
@@ -240,13 +240,13 @@ static void test_user(void **)
 	management_close(1);
 	ask(1, MANAGEMENT_RESUME, "nobody");
 	ask(2, MANAGEMENT_NMI, "nobody");
-	EXPECT(LINE("pause", "nobody", "", "", "", "commander", "a?very?long?name?of?somebody?who",
+	EXPECT(LINE("pause", "nobody", "", "", "", "management", "a?very?long?name?of?somebody?who",
 		    "refused: nobody: there is no such VM"),
-	       LINE("pause", "nobody", "", "", "", "commander", "bob",
+	       LINE("pause", "nobody", "", "", "", "management", "bob",
 		    "refused: nobody: there is no such VM"),
-	       LINE("resume", "nobody", "", "", "", "commander", "",
+	       LINE("resume", "nobody", "", "", "", "management", "",
 		    "refused: nobody: there is no such VM"),
-	       LINE("nmi", "nobody", "", "", "", "commander", "",
+	       LINE("nmi", "nobody", "", "", "", "management", "",
 		    "refused: nobody: there is no such VM"));
 }
 
@@ -279,11 +279,11 @@ static void test_made_and_forgotten(void **)
 	assert_int_equal(put("other", ""), 0);
 	assert_int_equal(ask(0, MANAGEMENT_IMAGE_REMOVE, "image"), 0);
 	assert_true(images_evict());
-	EXPECT(LINE("image-put", "", "image", "", "", "commander", "alice", ""),
-	       LINE("create", "c", "", "", "", "commander", "alice", ""),
-	       LINE("destroy", "c", "", "", "", "commander", "alice", ""),
-	       LINE("image-put", "", "other", "", "", "commander", "alice", ""),
-	       LINE("image-remove", "", "image", "", "", "commander", "alice", ""),
+	EXPECT(LINE("image-put", "", "image", "", "", "management", "alice", ""),
+	       LINE("create", "c", "", "", "", "management", "alice", ""),
+	       LINE("destroy", "c", "", "", "", "management", "alice", ""),
+	       LINE("image-put", "", "other", "", "", "management", "alice", ""),
+	       LINE("image-remove", "", "image", "", "", "management", "alice", ""),
 	       LINE("image-gone", "", "other", "", "", "", "", ""));
 }
 
@@ -295,7 +295,7 @@ static void test_forgotten_words(void **)
 	outcome_forget(&monitor_slots[A]);
 	monitor_slots[A].starts = 1;
 	run(A);
-	EXPECT(LINE("start", "a", "", "", "", "commander", "", ""),
+	EXPECT(LINE("start", "a", "", "", "", "management", "", ""),
 	       LINE("restarted", "a", "", "", "", "", "", ""));
 }
 

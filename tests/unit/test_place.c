@@ -93,7 +93,7 @@ static void test_second_try(void **)
 		    !place_owners[CPUS]);
 }
 
-/* A VM that the one that commands has made gets CPUs that it may hand out. */
+/* A VM that the management VM has made gets CPUs that it may hand out. */
 static void test_handed_out(void **)
 {
 	static const u8 handed_out[VM_CPUS_MAX / 8] = { BIT(1) };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * libmargay: commands the node from the VM whose file says control = yes. One object has one
- * request at a time, and a port from that to its answer: any number of them may be open at once.
- * docs/management-vm.md has the protocol, and what the answers' lines say.
+ * libmargay: commands the node from its management VM, whose file says control = yes. One
+ * object has one request at a time, and a port from that to its answer: any number of them may be
+ * open at once. docs/management-vm.md has the protocol, and what the answers' lines say.
  */
 #ifndef LIBMARGAY_H
 #define LIBMARGAY_H

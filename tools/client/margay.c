@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* margay: the command line of the VM that commands a node; margay(1), docs/management-vm.md. */
+/* margay: the command line of the management VM; margay(1), docs/management-vm.md. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>

@@ -59,8 +59,7 @@ int port_there(char *error, size_t size)
 
 	if (!port)
 		snprintf(error, size,
-			 "this is not the VM that commands a node: no port in " PORTS
-			 " is margay's");
+			 "this is not the management VM: no port in " PORTS " is margay's");
 	else if (!may)
 		snprintf(error, size, "%s: %s", port, strerror(errno));
 	if (dir)

@@ -34,7 +34,7 @@ def vm_differs(vm, there, node, changed):
     if not state["created"]:
         raise Refused("%s: %s is a VM of the node's boot, which is not made anew" % (vm.path, vm.name))
     if state["commands"]:
-        raise Refused("%s: %s is the VM that commands" % (vm.path, vm.name))
+        raise Refused("%s: %s is the management VM" % (vm.path, vm.name))
     if node.file(vm.name) != vm.text:
         return "its file has changed"
     stale = sorted(vm.images & changed)

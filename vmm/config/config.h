@@ -95,7 +95,7 @@ struct vm_config_net {
 	unsigned line;
 };
 
-/* What a VM that commands the node may do there, beside looking. */
+/* What the management VM may do, beside looking. */
 enum vm_may {
 	MAY_CREATE = 1,
 	MAY_DESTROY = 2,
@@ -223,7 +223,7 @@ struct vm_config {
 	unsigned line_control;
 	unsigned line_may;
 	/*
-	 * Not by the parser: it came from the VM that commands, which lets it have these CPUs, a
+	 * Not by the parser: it came from the management VM, which lets it have these CPUs, a
 	 * bit for each; NULL: all.
 	 */
 	bool created;
@@ -244,7 +244,7 @@ struct vm_config {
 #define vm_config_injects(c) (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && (c)->on_mce == ON_MCE_INJECT)
 
 #if IS_ENABLED(CONFIG_MANAGEMENT_VM)
-/* Is it made by the VM that commands, and which CPUs does that let it have? */
+/* Is it made by the management VM, and which CPUs does that let it have? */
 static inline bool vm_config_is_created(const struct vm_config *c)
 {
 	return c->created;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the VM file's `control_may =`: what a VM that commands the node may do there, and
- * what it may hand out.
+ * Pure module: the VM file's `control_may =`: what the management VM may do, and what it may
+ * hand out.
  */
 #include <margay/errno.h>
 #include <margay/string.h>

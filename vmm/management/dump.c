@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A guest's memory and registers for the VM that commands, which makes a file of them that gdb and
+ * A guest's memory and registers for the management VM, which makes a file of them that gdb and
  * `crash` read; and VMs that a crash does not end, so that there is something to read (on_crash =
  * dump).
  */
@@ -66,7 +66,7 @@ static const struct wanted {
 /* clang-format on */
 
 /*
- * Asked for by the commander's CPU, filled in on the vCPU's: one that answers too late may find
+ * Asked for by the management VM's CPU, filled in on the vCPU's: one that answers too late may find
  * another's question.
  */
 static struct spinlock lock; /* guards the next three */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Images that the VM that commands has sent: in the node's memory once for each content, and
+ * Images that the management VM has sent: in the node's memory once for each content, and
  * modules for VM files as those of the boot are. Names that no VM file has go when there is no room
  * for others. A VM is bound to the contents that its file's names had when it was made: it names
  * them as NAME@HASH, so that a name may get another content.
@@ -131,7 +131,8 @@ bool images_evict(void)
 			oldest = i;
 	if (!oldest)
 		return false;
-	host_log("commander: image %s goes: nobody names it, and its room is needed", oldest->name);
+	host_log("management: image %s goes: nobody names it, and its room is needed",
+		 oldest->name);
 	event_image("image-gone", oldest->name, NULL);
 	forget(oldest);
 	return true;
@@ -210,7 +211,7 @@ static void leave_name(struct image *old)
 	}
 	bound_name(old, bound);
 	host_log(
-		"commander: image %s: another content has the name; VMs that were made of it keep it, as %s",
+		"management: image %s: another content has the name; VMs that were made of it keep it, as %s",
 		old->name, bound);
 	old->bound = false;
 	if (find(bound)) {

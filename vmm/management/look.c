@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the VM that commands sees of the node: a line for each thing, of name=value that tabs part.
+ * What the management VM sees of the node: a line for each thing, of name=value that tabs part.
  */
 #include <margay/errno.h>
 #include <margay/host.h>

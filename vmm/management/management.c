@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From a message of the VM that commands the node to what it asks for, and the answer
- * (docs/management-vm.md). A message that is none is refused and counted, and what comes next is a
- * message again: no state is kept of it.
+ * From a message of the management VM to what it asks for, and the answer (docs/management-vm.md).
+ * A message that is none is refused and counted, and what comes next is a message again: no state
+ * is kept of it.
  */
 #include "vmm/management/management.h"
 
@@ -17,7 +17,7 @@
 
 static const struct request {
 	management_fn *serve;
-	unsigned right; /* of enum vm_may; 0: everybody who commands may */
+	unsigned right; /* of enum vm_may; 0: the management VM always may */
 	bool pages;     /* its lines may be asked for from one on */
 } requests[MANAGEMENT_REQUESTS] = {
 	[MANAGEMENT_LIST] = { management_list, 0, true },
@@ -238,9 +238,10 @@ static void hello(const struct vm *vm)
 		if (c->may & BIT(i))
 			snprintf(may + strlen(may), sizeof(may) - strlen(may), "%s%s",
 				 may[0] ? "," : "", vm_config_right(i));
+	/* commander: the name that `management` had in 0.2 */
 	management_say(
-		"margay=%s\tprotocol=%u\tcommander=%s\tmay=%s\tmemory=%lu\tmemory_used=%lu\trefused=%lu",
-		host_version(), MANAGEMENT_VERSION, vm->name, may, c->memory,
+		"margay=%s\tprotocol=%u\tmanagement=%s\tcommander=%s\tmay=%s\tmemory=%lu\tmemory_used=%lu\trefused=%lu",
+		host_version(), MANAGEMENT_VERSION, vm->name, vm->name, may, c->memory,
 		vms_bytes() + images_bytes(), refused);
 }
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the VM that commands the node asks of it (docs/management-vm.md). Only in images with
- * MANAGEMENT_VM.
- */
+/* What the management VM asks of the node (docs/management-vm.md). Only with MANAGEMENT_VM. */
 #ifndef VMM_MANAGEMENT_H
 #define VMM_MANAGEMENT_H
 
@@ -20,7 +17,7 @@ struct management_answer {
 /*
  * Does what a request of `size` bytes says, which may be anything but stays as it is, and answers
  * in *out. What is longer than MANAGEMENT_MAX is not looked at. session: below MANAGEMENT_PORTS.
- * On a CPU of the VM that commands, of which there is one; one call at a time.
+ * On a CPU of the management VM, of which there is one; one call at a time.
  */
 void management_serve(struct vm *vm, unsigned session, const u8 *request, u32 size,
 		      struct management_answer *out);

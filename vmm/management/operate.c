@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the VM that commands does with VMs that are there: starts and ends, and their consoles. */
+/* What the management VM does with VMs that are there: starts and ends, and their consoles. */
 #include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/string.h>

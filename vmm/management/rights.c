@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the file of a VM may say that the VM that commands makes: what is within its rights, and
+ * What the file of a VM may say that the management VM makes: what is within its rights, and
  * what only a file on the medium of the boot may say.
  */
 #include <margay/errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VMs that the VM that commands makes and ends: their files are judged as those of the boot are,
+ * VMs that the management VM makes and ends: their files are judged as those of the boot are,
  * and by its rights. One that is destroyed leaves its slot to the next.
  */
 #include <margay/errno.h>
@@ -306,7 +306,7 @@ int management_create(const struct vm_config_control *control, unsigned, struct 
 		return err;
 	}
 	fill_slot(s, file, control->cpus);
-	host_log("commander: %s: made of %s", s->config->name, s->file);
+	host_log("management: %s: made of %s", s->config->name, s->file);
 	event_command((unsigned)(s - monitor_slots), s->config->name, &command);
 	return 0;
 }
@@ -349,7 +349,7 @@ int management_destroy(const struct vm_config_control *control, unsigned, struct
 	over = (s->state == OVER || s->state == WAITING) && !s->vm && !s->queued;
 	stays = over && lives_on(s);
 	if (over && !stays) {
-		host_log("commander: %s: destroyed", s->config->name);
+		host_log("management: %s: destroyed", s->config->name);
 		paced = RESTARTS_PACED && restart_pace_forget(s);
 		s->config = NULL;
 		s->file[0] = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What has happened to VMs and to the node, and who has commanded it: the last of it, by number,
- * for the VM that commands (docs/management-vm.md). Without one nothing is kept. Any CPU, with any
+ * for the management VM (docs/management-vm.md). Without one nothing is kept. Any CPU, with any
  * lock; not in an NMI.
  */
 #ifndef VMM_NODE_EVENTS_H
@@ -16,15 +16,15 @@
 #define EVENT_TEXT 160
 /* The kind of end of a VM that was not to be started. */
 #define OUTCOME_NOT_STARTED "not-started"
-/* Who has commanded: the monitor console, or the VM that commands. */
+/* Who has commanded: the monitor console, or the management VM. */
 #define BY_CONSOLE "console"
-#define BY_MANAGEMENT "commander"
+#define BY_MANAGEMENT "management"
 
 /* A command, before it is done: what follows of it comes behind. */
 struct event_command {
 	const char *what; /* a word that stays */
 	const char *by;
-	const char *user; /* in the VM that commands, as that says; NULL: it does not */
+	const char *user; /* in the management VM, as that says; NULL: it does not */
 	/* a start, or an end of its VM, that follows is this one's */
 	bool starts;
 	bool ends;

@@ -35,7 +35,7 @@ struct slot {
 	bool again;
 	/* STARTED, but no CPU was free to do it; guarded by monitor_lock */
 	bool queued;
-	/* by the VM that commands; something of it lives on; guarded by monitor_lock */
+	/* by the management VM; something of it lives on; guarded by monitor_lock */
 	bool created;
 	bool stays;
 	/* it is to end as soon as it has started again; guarded by monitor_lock */

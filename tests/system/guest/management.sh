@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
-# margay.test=management: the VM that commands the node. What it does is its test's: /management/script, which
+# margay.test=management: the management VM. What it does is its test's: /management/script, which
 # another archive brings.
 . /etc/profile
 report() { echo "margay-test: $1: $2"; }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The ports of the VM that commands the node, `control = yes`: a console with several ports (virtio
- * 1.2, 5.3), each of which takes requests and gives their answers (docs/management-vm.md). A
- * request is one chain of the guest's, copied once, then judged. A guest that does not read its
- * answers gets no others.
+ * The ports of the management VM, `control = yes`: a console with several ports (virtio 1.2, 5.3),
+ * each of which takes requests and gives their answers (docs/management-vm.md). A request is one
+ * chain of the guest's, copied once, then judged. A guest that does not read its answers gets no
+ * others.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -241,7 +241,7 @@ static int control_create(struct vm *vm, void **instance)
 	c->virtio.config_size = sizeof(c->config);
 	c->virtio.run = run;
 	c->virtio.reset = reset;
-	vm_note(vm, "it commands the node");
+	vm_note(vm, "it is the management VM");
 	return virtio_add(vm, &c->virtio, CLASS_OTHER_COMMUNICATION);
 }
 
