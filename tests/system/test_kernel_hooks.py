@@ -170,8 +170,8 @@ def test_the_page(package, tmp_path):
     script = "\n".join([
         "cp -r %s/boot/margay /boot/" % tree, "cp -r %s/etc/. /etc/" % tree, "mkdir -p /boot/grub",
         "grub-editenv /boot/grub/grubenv create", "cp /boot/margay/margay.elf /boot/margay/margay.elf.previous", *typed,
-        "cmp /boot/vmlinuz-$(uname -r) /boot/margay/service.vmlinuz",
-        "cmp /boot/initrd.img-$(uname -r) /boot/margay/service.initrd"])
+        "cmp /boot/vmlinuz-$(uname -r) /boot/margay/management.vmlinuz",
+        "cmp /boot/initrd.img-$(uname -r) /boot/margay/management.initrd"])
     environment = {**os.environ, "MARGAY_UPDATE_GRUB": str(tree / "usr/share/margay/update-grub"),
                    "PATH": "%s/usr/sbin:%s/usr/bin:%s" % (tree, tree, os.environ["PATH"])}
     said, status = throwaway.run(script, str(tmp_path), str(tmp_path), environment, 300)

@@ -427,13 +427,13 @@ def first_hour_key(text, key):
 def test_first_hour():
     """An operator's first hour, as docs/first-hour.md has it: all that is typed in the management VM is right, and ends as
     it says."""
-    lines = [line for block in management.of_page("first-hour", "sh", "service") for line in block.splitlines()]
+    lines = [line for block in management.of_page("first-hour", "sh", "management") for line in block.splitlines()]
     assert len(lines) > 15 and all(line.startswith("margay ") for line in lines)
     script = "cd /management\n" + management.RUN + "".join("run line%d sh -c '%s'\n" % pair for pair in enumerate(lines))
-    (service,), (job,) = (management.of_page("first-hour", "conf", name) for name in ("service.conf", "job.conf"))
+    (vm,), (job,) = (management.of_page("first-hour", "conf", name) for name in ("management.conf", "job.conf"))
     files = {"job.conf": job.replace("panic=-1", "panic=-1 margay.test=smp"), "vmlinuz": node.guest_file("vmlinuz"),
              "user.img": node.guest_file("initrd")}
-    with management.start("management-first-hour", script, files, rights=first_hour_key(service, "control_may")) as running:
+    with management.start("management-first-hour", script, files, rights=first_hour_key(vm, "control_may")) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
     said, status = management.answers(run)
@@ -450,15 +450,15 @@ def test_first_hour():
 def test_typed_in_the_page():
     """What docs/management-vm.md has typed in the management VM, with the first hour's job; its input is no terminal. A core
     file is there at the end."""
-    lines = [line for block in management.of_page("management-vm", "sh", "service") for line in block.splitlines()]
+    lines = [line for block in management.of_page("management-vm", "sh", "management") for line in block.splitlines()]
     assert len(lines) > 8 and all(line.startswith("margay ") for line in lines)
     typed = "".join("run line%d sh -c '%s </dev/null'\n" % pair for pair in enumerate(lines))
     script = "cd /management\n" + management.RUN + typed + "run core sh -c 'head -c 4 job.core | tail -c 3'\n"
-    (service,), (job,) = (management.of_page(*place) for place in (
-        ("management-vm", "conf", "service.conf"), ("first-hour", "conf", "job.conf")))
+    (vm,), (job,) = (management.of_page(*place) for place in (
+        ("management-vm", "conf", "management.conf"), ("first-hour", "conf", "job.conf")))
     files = {"job.conf": job.replace("panic=-1", "panic=-1 margay.test=smp"), "vmlinuz": node.guest_file("vmlinuz"),
              "user.img": node.guest_file("initrd")}
-    with management.start("management-page", script, files, rights=first_hour_key(service, "control_may")) as running:
+    with management.start("management-page", script, files, rights=first_hour_key(vm, "control_may")) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
     said, status = management.answers(run)

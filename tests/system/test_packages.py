@@ -45,7 +45,7 @@ def test_pages_and_examples(packages, tmp_path):
         "margay-tools": {"margay.1.gz"}, "margay-apply": {"margay-apply.1.gz"}}
     examples = sorted((tmp_path / "margay/usr/share/doc/margay/examples").rglob("*"))
     files = [path for path in examples if path.is_file()]
-    assert len(files) > 10 and {"vm0.conf", "service.conf", "node1.conf"} <= {path.name for path in files}
+    assert len(files) > 10 and {"vm0.conf", "management.conf", "node1.conf"} <= {path.name for path in files}
     check = [tmp_path / "margay/usr/bin/margay-check", "--each", "--image", tmp_path / "margay/boot/margay/margay.elf"]
     done = subprocess.run([*check, *files], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debia
 CMDLINE = "console=ttyS0 root=/dev/nvme0n1p1 ro crashkernel=192M"
 # What an installer and the operator write.
 GRUB = "GRUB_DISTRIBUTOR=Debian\nGRUB_CMDLINE_LINUX=\"%s\"\nGRUB_TIMEOUT=1\n" % CMDLINE.replace(" root=/dev/nvme0n1p1 ro", "")
-DEFAULT = "GRUB_DEFAULT=\"Margay: service.conf\"\n"
+DEFAULT = "GRUB_DEFAULT=\"Margay: management.conf\"\n"
 # That the node is off when the VM is.
 MORE = "on_poweroff = poweroff_node\n"
 MEMORY, CPUS = "2G", 2
@@ -46,9 +46,9 @@ def newer(package, directory):
 
 
 def first_hour():
-    """What docs/first-hour.md has typed on the node, and its service.conf."""
-    (lines,), (service,) = management.of_page("first-hour", "sh", "node"), management.of_page("first-hour", "conf", "service.conf")
-    return lines.splitlines(), service + MORE
+    """What docs/first-hour.md has typed on the node, and its management.conf."""
+    (lines,), (vm,) = management.of_page("first-hour", "sh", "node"), management.of_page("first-hour", "conf", "management.conf")
+    return lines.splitlines(), vm + MORE
 
 
 def disks(directory, debian):
@@ -62,7 +62,7 @@ def disks(directory, debian):
     for path in packages.values():
         shutil.copy(path, brought)
     newer(packages["margay"], brought)
-    for name, text in (("service.conf", first_hour()[1]), ("grub", GRUB), ("default.cfg", DEFAULT)):
+    for name, text in (("management.conf", first_hour()[1]), ("grub", GRUB), ("default.cfg", DEFAULT)):
         with open(os.path.join(brought, name), "w", encoding="ascii") as f:
             f.write(text)
     second = os.path.join(directory, "brought.img")
@@ -122,8 +122,8 @@ def install(console):
     assert entries(console)[1:] == ["Margay: hardware check"]
     for line in typed[1:]:
         good(console, line)
-    assert console.do("grep ^cmdline /boot/margay/service.conf").endswith(" root=/dev/nvme0n1p1 ro crashkernel=192M")
-    assert entries(console)[1:] == ["Margay: service.conf", "Margay: hardware check"]
+    assert console.do("grep ^cmdline /boot/margay/management.conf").endswith(" root=/dev/nvme0n1p1 ro crashkernel=192M")
+    assert entries(console)[1:] == ["Margay: management.conf", "Margay: hardware check"]
 
 
 def in_their_sandboxes(console):
@@ -134,8 +134,8 @@ def in_their_sandboxes(console):
     assert "margay_good=" in console.do("grub-editenv list") and "margay_booted=" not in console.do("grub-editenv list")
     good(console, "test -s /var/lib/prometheus/node-exporter/margay.prom")
     assert console.do("systemctl is-active margay-journal.service") == "active"
-    started = "journalctl -q -t margay-event MARGAY_EVENT=started MARGAY_VM=service"
-    good(console, "until %s | grep -q 'started service$'; do sleep 1; done" % started)
+    started = "journalctl -q -t margay-event MARGAY_EVENT=started MARGAY_VM=management"
+    good(console, "until %s | grep -q 'started management$'; do sleep 1; done" % started)
     good(console, "journalctl -q -t margay-node | grep -q 'margay: Margay '")
     # Not each of the timer's calls.
     assert console.do("journalctl -q -t margay MARGAY_COMMAND=metrics _SYSTEMD_UNIT=margay-metrics.service") == ""
@@ -163,14 +163,14 @@ def test_own_grub(release, tmp_path):
         assert console.do("systemctl is-active margay-watch.socket margay-metrics.timer") == "active\nactive"
         in_their_sandboxes(console)
         assert console.do("margay --version") == "margay " + version
-        assert json.loads(console.do("margay --json info"))["management"] == "service"
+        assert json.loads(console.do("margay --json info"))["management"] == "management"
         good(console, "journalctl -q -t margay MARGAY_COMMAND=info MARGAY_USER=root | grep -q 'root: margay info$'")
         good(console, "apt-get -qy install /root/newer.deb")
         assert console.do("dpkg-query -W -f '${Version}' margay; echo") == os.path.basename(package).split("_")[1] + "+1"
-        assert entries(console)[1:] == ["Margay: service.conf", "Margay: hardware check"]
+        assert entries(console)[1:] == ["Margay: management.conf", "Margay: hardware check"]
         good(console, "apt-get -qy purge margay")
         assert entries(console) == ["Debian GNU/Linux"]
-        assert console.do("ls -1 /boot/margay") == "service.conf\nservice.initrd\nservice.vmlinuz"
+        assert console.do("ls -1 /boot/margay") == "management.conf\nmanagement.initrd\nmanagement.vmlinuz"
         off(running, console)
     with start("packages-boot-removed", debian, system, True) as running:
         console = debian_guest.Console(running)

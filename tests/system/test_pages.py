@@ -33,7 +33,7 @@ TESTED = {
     ("README", "terminal"): "test_pages_emulated.py", ("first-hour", "build"): "test_pages_emulated.py",
     ("first-hour", "node"): "test_packages_boot.py", ("first-hour", "debian"): "test_packages_boot.py",
     ("management-vm", "debian"): "test_packages_boot.py", ("management-vm", "wanted"): "../unit/test_margay_apply.py",
-    ("first-hour", "service"): "test_management.py", ("management-vm", "service"): "test_management.py",
+    ("first-hour", "management"): "test_management.py", ("management-vm", "management"): "test_management.py",
     ("cluster-in-a-node", "images"): "test_pages_emulated.py", ("cluster-in-a-node", "emulator"): "test_pages_emulated.py",
     ("cluster-in-a-node", "node1"): "test_pages_emulated.py",
     ("cluster-in-a-node", "gate"): "test_pages_emulated.py", ("passthrough", "card"): "test_pages_emulated.py",
