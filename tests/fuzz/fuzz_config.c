@@ -6,6 +6,8 @@
  * an accepted file is within all limits, a refused one has a printable line,
  * and the module check asks for what the file names.
  */
+#include <margay/span.h>
+
 #include "tests/fuzz/fuzz.h"
 #include "vmm/config/config.h"
 
@@ -45,6 +47,21 @@ static void check_names(const struct vm_config *c)
 	CHECK(n == 1 + c->nr_modules + (c->initrd[0] != 0));
 }
 
+/* Each line is taken apart as it was put together, and none of it is lost. */
+static void check_meta(const struct vm_config *c)
+{
+	struct span key, value;
+	size_t n = 0;
+
+	CHECK(strnlen(c->meta, sizeof(c->meta)) < sizeof(c->meta));
+	for (unsigned i = 0; vm_config_meta(c, i, &key, &value); i++) {
+		CHECK(key.n && key.p == c->meta + n && value.p == key.p + key.n + 1);
+		n += key.n + value.n + 2;
+		CHECK(c->meta[n - 1] == '\n');
+	}
+	CHECK(!c->meta[n]);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static struct vm_config c;
@@ -77,5 +94,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	CHECK(strnlen(c.name, sizeof(c.name)) < sizeof(c.name));
 	CHECK(strnlen(c.cmdline, sizeof(c.cmdline)) < sizeof(c.cmdline));
 	check_names(&c);
+	check_meta(&c);
 	return 0;
 }

@@ -27,7 +27,7 @@ MAC = "net: mac: expected one address, of one interface, like 02:00:00:00:00:01,
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
 KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, cache, bandwidth, topology, "
         "allow_smt_sharing, trusted, clock, interrupts, ipi, cstates, watchdog, pvclock, counters, on_end, on_poweroff, "
-        "on_reboot, on_crash, restart_limit, console_log, disk, net, console, control, control_may, pci, pci_irq, pci_node, "
+        "on_reboot, on_crash, restart_limit, console_log, disk, net, meta, console, control, control_may, pci, pci_irq, pci_node, "
         "vfs, dma, on_fault, on_mce, module, dmi, debug_exit, after")
 MAY = ("control_may: expected create, destroy, console, dump, boot, modules, trusted, ipi:direct, dma:identity, cpus:, memory:, "
        "pci: or net:, found '%s'")
@@ -86,6 +86,9 @@ WRONG = [
     ("cmdline = " + "x" * 2048, "3: cmdline: expected text of at most 2047 bytes, found 2048"),
     ("initrd = my initrd", "3: initrd: expected one module name without blanks, found 'my initrd'"),
     ("disk =", "3: disk: expected a value after '='"), ("disk = scratch:33M", "3: disk: expected a multiple of 2M, found '33M'"),
+    ("meta = a", "3: meta: expected KEY=VALUE, a key of letters, digits, '-', '_' and '.', or io.systemd.credential:NAME=VALUE, "
+                 "found 'a'"),
+    ("meta = a=b\nmeta = a=c", "4: meta: a: given twice"),
     ("disk = root\n" * 5, "7: disk: expected at most 4 disks"),
     ("console = hvc0", "3: console: expected uart or virtio, found 'hvc0'"),
     ("net = lan0 mac=02:00:00:00:00", "3: " + MAC % "02:00:00:00:00"),

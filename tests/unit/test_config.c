@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include <margay/span.h>
 #include <margay/string.h>
 
 #include "vmm/config/config_set.h"
@@ -699,6 +700,78 @@ static void disks(void **)
 	refused("console = hvc0\n", "vm0.conf:1: console: expected uart or virtio, found 'hvc0'");
 }
 
+#define META_SYNTAX \
+	"vm0.conf:1: meta: expected KEY=VALUE, a key of letters, digits, '-', '_' and '.', or " \
+	"io.systemd.credential:NAME=VALUE, found '%s'"
+
+static void meta_refused(void)
+{
+	static const char *const bad[] = { "a",
+					   "=a",
+					   "a b=c",
+					   "a:b=c",
+					   "io.systemd.credentials:a=b",
+					   "io.systemd.credential:=b",
+					   "io.systemd.credential:a/b=c" };
+	char text[200], message[400];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(text, sizeof(text), "meta = %s\n", bad[i]);
+		snprintf(message, sizeof(message), META_SYNTAX, bad[i]);
+		refused(text, message);
+	}
+	refused("meta = a=\303\244\n",
+		"vm0.conf:1: meta: expected a value of ASCII without tabs, found '?"
+		"?'");
+	refused("meta = a=b\tc\n",
+		"vm0.conf:1: meta: expected a value of ASCII without tabs, found 'b?c'");
+	refused("meta = local-hostname=a b\n",
+		"vm0.conf:1: meta: expected at most 63 letters, digits, '-', '_' and '.' as "
+		"instance-id, local-hostname or dsmode, found 'a b'");
+	refused("meta = dsmode=\n",
+		"vm0.conf:1: meta: expected at most 63 letters, digits, '-', '_' and '.' as "
+		"instance-id, local-hostname or dsmode, found ''");
+	refused("meta = instance-id=" LONG_64 "\n",
+		"vm0.conf:1: meta: expected at most 63 letters, digits, '-', '_' and '.' as "
+		"instance-id, local-hostname or dsmode, found "
+		"'0123456789abcdef0123456789abcdef01234567'...");
+	refused("meta = a=b\nmeta = b=b\nmeta = a=c\n", "vm0.conf:3: meta: a: given twice");
+}
+
+static void meta(void **)
+{
+	static char text[2 * VM_META_MAX];
+	struct span key, value;
+	size_t n = 0;
+
+	assert_int_equal(parse(REQUIRED "meta =  public-keys = a b= \nmeta = x=\n"
+					"meta = public-keys=c\nmeta = ab=1\nmeta = a=2\n"
+					"meta = io.systemd.credential.binary:a.b_c=eA==\n"),
+			 0);
+	assert_string_equal(config.meta, "public-keys=a b=\nx=\npublic-keys=c\nab=1\na=2\n"
+					 "io.systemd.credential.binary:a.b_c=eA==\n");
+	assert_true(vm_config_virtual(&config));
+	assert_true(vm_config_meta(&config, 5, &key, &value));
+	assert_true(span_is(key, "io.systemd.credential.binary:a.b_c") && span_is(value, "eA=="));
+	assert_true(vm_config_meta_oem(key));
+	assert_true(vm_config_meta(&config, 1, &key, &value) && span_is(key, "x") && !value.n);
+	assert_false(vm_config_meta_oem(key) || vm_config_meta(&config, 6, &key, &value));
+	assert_true(span_is(vm_config_meta_name(&config, "a", "b"), "2"));
+	assert_true(span_is(vm_config_meta_name(&config, "c", "b"), "b"));
+	assert_int_equal(parse(REQUIRED), 0);
+	assert_false(config.meta[0] || vm_config_meta(&config, 0, &key, &value));
+	meta_refused();
+	/* As much as fits, and a byte more. */
+	for (unsigned i = 0; i < 4; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "meta = %c=%01021u\n",
+				      'a' + (char)i, 0);
+	snprintf(text + n, sizeof(text) - n, REQUIRED);
+	assert_int_equal(parse(text), 0);
+	assert_int_equal(strlen(config.meta), VM_META_MAX);
+	snprintf(text + n, sizeof(text) - n, "meta = e=\n" REQUIRED);
+	refused(text, "vm0.conf:5: meta: expected at most 4096 bytes in all lines together");
+}
+
 static char told[1000];
 
 static void tell(const char *text)
@@ -1091,6 +1164,7 @@ int main(void)
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values),
 		cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(disks),
+		cmocka_unit_test(meta),
 		cmocka_unit_test(nets),
 		cmocka_unit_test(memory_by_node),
 		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions),

@@ -72,6 +72,7 @@ static void test_keys(void **)
 		{ "dmi = none", "f:3: dmi: needs CONFIG_SMBIOS" },
 		{ "trusted = yes", "f:3: trusted: needs CONFIG_MITIGATIONS" },
 		{ "disk = a", "f:3: disk: needs CONFIG_VIRTIO" },
+		{ "meta = a=b", "f:3: meta: needs CONFIG_VIRTIO" },
 		{ "net = lan0", "f:3: net: needs CONFIG_VIRTIO_NET" },
 		{ "control = yes", "f:3: control: needs CONFIG_MANAGEMENT_VM" },
 		{ "control_may = create", "f:3: control_may: needs CONFIG_MANAGEMENT_VM" },

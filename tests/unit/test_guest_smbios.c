@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi/guest_smbios.c vmm/acpi/uuid.c vmm/cpuid/cpuid_topology.c vmm/memory/guest_mem.c @tests/unit/fake_vm.sources kernel/acpi/smbios.c kernel/acpi/rsdp.c lib/span.c */
+/* UNIT: @tests/unit/test_guest_smbios.sources */
 /* A VM's SMBIOS tables, with those of a node and without, read by the standard. */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -341,6 +341,45 @@ static void test_uuid(void **)
 	check_uuid(UUID_LONGEST);
 }
 
+/* What its file says: a serial number that cloud-init knows, systemd's credentials. */
+static void test_meta(void **)
+{
+	strcpy(config.meta, "a=b\nio.systemd.credential:x=y z\npublic-keys=k\n"
+			    "io.systemd.credential.binary:q=eA==\n");
+	build(node_table, NODE_SIZE);
+	check_types("0 1 3 4 4 11 16 17 17 19 19 19 19 19 32 127");
+	check_counts();
+	check_uuid(UUID_VM0);
+	assert_string_equal(say(1, 0, 4), "Margay");
+	assert_string_equal(say(1, 0, 7), "ds=nocloud;dsmode=net;h=vm0;i=vm0");
+	assert_int_equal(get(11, 0)[1], 5);
+	assert_int_equal(get(11, 0)[4], 2);
+	assert_string_equal(smbios_text(get(11, 0), 1), "io.systemd.credential:x=y z");
+	assert_string_equal(smbios_text(get(11, 0), 2), "io.systemd.credential.binary:q=eA==");
+	/* Without credentials no strings; a node's serial number stays. */
+	strcpy(config.meta, "instance-id=i\nlocal-hostname=h\ndsmode=local\n");
+	build(node_table, NODE_SIZE);
+	check_types("0 1 3 4 4 16 17 17 19 19 19 19 19 32 127");
+	assert_string_equal(say(1, 0, 7), "ds=nocloud;dsmode=local;h=h;i=i");
+	config.dmi_node = true;
+	build(node_table, NODE_SIZE);
+	assert_string_equal(say(1, 0, 7), "SERIAL");
+}
+
+/* As long as they may be; where there is no room for them none are written. */
+static void test_meta_long(void **)
+{
+	int n = snprintf(config.meta, sizeof(config.meta), "io.systemd.credential:x=");
+
+	memset(config.meta + n, 'y', sizeof(config.meta) - (size_t)n - 2);
+	config.meta[sizeof(config.meta) - 2] = '\n';
+	build(node_table, NODE_SIZE);
+	assert_int_equal(strlen(smbios_text(get(11, 0), 1)), VM_META_MAX - 1);
+	assert_int_equal(guest_smbios_build(vm, &in, GUEST_ACPI_SIZE - KIB(10)), -ENOSPC);
+	for (size_t used = GUEST_ACPI_SIZE - KIB(14); used <= GUEST_ACPI_SIZE; used++)
+		(void)guest_smbios_build(vm, &in, used);
+}
+
 static void test_no_node(void **)
 {
 	build(NULL, 0);
@@ -482,9 +521,10 @@ static void test_broken(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_own),  CASE(test_node),      CASE(test_uuid),   CASE(test_no_node),
-		CASE(test_flat), CASE(test_nameless),  CASE(test_large),  CASE(test_odd),
-		CASE(test_full), CASE(test_4096_cpus), CASE(test_broken),
+		CASE(test_own),       CASE(test_node),      CASE(test_uuid),   CASE(test_no_node),
+		CASE(test_flat),      CASE(test_nameless),  CASE(test_large),  CASE(test_odd),
+		CASE(test_full),      CASE(test_4096_cpus), CASE(test_broken), CASE(test_meta),
+		CASE(test_meta_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -568,6 +568,35 @@ static void test_bounded_without_data(void **)
 	assert_int_equal(ram(USED(0) + 2, 2), 101);
 }
 
+/* What a VM's file says by `meta =` is a disk behind the others, which is only read. */
+static void test_cidata(void **state)
+{
+	static const char *const metas[] = { "a=b\n", "a=c\n" };
+
+	for (unsigned disks = 0; disks < 2; disks++) {
+		char id[20] = "";
+
+		teardown(state);
+		fake_host_reset();
+		fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+		fake_vm_config.nr_disks = disks;
+		fake_vm_config.disk[0] = (struct vm_config_disk){ .scratch = MIB(32), .line = 9 };
+		strcpy(fake_vm_config.meta, metas[disks]);
+		assert_int_equal(guest_start(), 0);
+		fake_vm_config.meta[0] = 0;
+		drive(disks, 1, 0);
+		assert_int_equal(do_request(disks, 0, 0, DATA, 512), 0);
+		assert_memory_equal(guest_ptr(vm, gpa(DATA + 0x2b), 11), "cidata     ", 11);
+		assert_int_equal(do_request(disks, 0, 31, DATA, 512), 0);
+		assert_int_equal(do_request(disks, 0, 32, DATA, 512), 1);
+		assert_int_equal(do_request(disks, 1, 0, DATA, 512), 1);
+		assert_int_equal(do_request(disks, 8, 0, DATA, 20), 0);
+		memcpy(id, guest_ptr(vm, gpa(DATA), 20), 19);
+		assert_string_equal(id, "cidata");
+		assert_non_null(strstr(fake_host.log, "disk: cidata, 16 KiB, read-only"));
+	}
+}
+
 /* Memory in pieces is one disk. */
 static void test_scratch_in_pieces(void **state)
 {
@@ -887,7 +916,7 @@ int main(void)
 		TEST(test_place), TEST(test_place_beside), TEST(test_bar), TEST(test_capabilities),
 		TEST(test_messages),
 		TEST(test_negotiation), TEST(test_read), TEST(test_counts), TEST(test_scratch),
-		TEST(test_scratch_memory),
+		TEST(test_scratch_memory), TEST(test_cidata),
 		TEST(test_bounded), TEST(test_not_run),
 		TEST(test_output), TEST(test_output_long), TEST(test_input),
 		TEST(test_table), TEST(test_functions_enough), TEST(test_order),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A VM's SMBIOS tables (DMTF DSP0134 3.6): Margay's own structures, or with `dmi = node` the node's
- * instead, as far as they hold; CPUs, memory and UUID are the VM's always. Nothing that the node's
- * tables say is trusted further than its bytes go.
+ * instead, as far as they hold; CPUs, memory and UUID are the VM's always, as is what its file says
+ * by `meta =`. Nothing that the node's tables say is trusted further than its bytes go.
  */
 #include <margay/acpi.h>
 #include <margay/errno.h>
+#include <margay/span.h>
 #include <margay/string.h>
 
 #include "vmm/acpi/acpi_build.h"
@@ -26,6 +27,7 @@ enum {
 	BOARD,
 	CHASSIS,
 	PROCESSOR,
+	OEM = 11,
 	ARRAY = 16,
 	MEMORY,
 	MAPPED = 19,
@@ -72,6 +74,10 @@ static const char own[] =
 	"\0\0\0\0\0\0\0\0"
 	"\x41\x02\xff\xff\xff\xff\xff\xff"
 	"\0\0\0\0\0\0\x04\0\x02\0\0\0\0\0\0\0"
+	"\0\0"
+	/* OEM strings: their number */
+	"\x0b\x05\0\0"
+	"\0"
 	"\0\0"
 	/*
 	 * Memory: on the board, for the system, error correction unknown; a size that is too much
@@ -328,17 +334,53 @@ static void set_uuid(u8 *p, const char *name)
 	reorder(p, uuid);
 }
 
+/*
+ * What cloud-init knows of a system by its serial number, before it has found a disk, which counts
+ * before what the disk says; a node's is left.
+ */
+static void set_serial(struct tables *t, u8 *system, const struct vm *vm)
+{
+	struct span host = vm_config_meta_name(vm->config, VM_META_HOST, vm->name),
+		    id = vm_config_meta_name(vm->config, VM_META_ID, vm->name),
+		    mode = vm_config_meta_name(vm->config, VM_META_MODE, "net");
+	char s[3 * VM_META_NAME_MAX + 32];
+
+	snprintf(s, sizeof(s), "ds=nocloud;dsmode=%.*s;h=%.*s;i=%.*s", (int)mode.n, mode.p,
+		 (int)host.n, host.p, (int)id.n, id.p);
+	if (!system[7])
+		system[7] = text(t, s);
+}
+
+/* Strings for who knows them: systemd its credentials. A line of the file is one. */
+static void put_oem(struct tables *t, const struct vm_config *c)
+{
+	struct span key, value;
+	u8 *p = NULL;
+
+	for (unsigned i = 0; vm_config_meta(c, i, &key, &value); i++) {
+		size_t n = (size_t)(value.p + value.n - key.p);
+
+		if (!vm_config_meta_oem(key))
+			continue;
+		p = p ? p : put(t, OEM, 0);
+		memcpy(t->end, key.p, n);
+		t->end += n + 1;
+		p[4] = (u8)++t->strings;
+	}
+}
+
 int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used)
 {
 	u64 start = ALIGN_UP(used, 16), room = GUEST_ACPI_SIZE - start;
-	u8 *area = guest_ptr(vm, gpa(GUEST_ACPI_BASE + start), room),
+	u8 *area = guest_ptr(vm, gpa(GUEST_ACPI_BASE + start), room), *system,
 	   entry[ENTRY_SIZE] = "_SM3_\0\x18\x03\0\0\x01", sum = 0;
 	u32 length, packages = 0, package = package_shift(vm->config->flat);
+	u64 told = vm_config_has_meta(vm->config) ? VM_META_MAX + STRUCTURE_MAX : 0;
 	struct tables t = { .end = area - 2 };
 
 	for (unsigned i = 0; i < in->nr_cpus; i++)
 		packages += first(in, i, package);
-	if ((8 + packages + in->nr_nodes + in->nr_memory) * STRUCTURE_MAX > room)
+	if ((8 + packages + in->nr_nodes + in->nr_memory) * STRUCTURE_MAX + told > room)
 		return -ENOSPC;
 	if (vm->config->dmi_node) {
 		t.node = host_smbios(&t.node_size);
@@ -347,10 +389,15 @@ int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used)
 	}
 	memset(area, 0, room);
 	put(&t, BIOS, 0);
-	set_uuid(put(&t, SYSTEM, 0) + 8, vm->name);
+	system = put(&t, SYSTEM, 0);
+	set_uuid(system + 8, vm->name);
+	if (told)
+		set_serial(&t, system, vm);
 	put(&t, BOARD, 0);
 	put(&t, CHASSIS, 0);
 	put_cpus(&t, in, vm->config->flat);
+	if (told)
+		put_oem(&t, vm->config);
 	put_memory(&t, in);
 	put(&t, BOOT, 0);
 	put(&t, END, 0);

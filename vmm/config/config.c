@@ -234,6 +234,7 @@ static const struct key keys[] = {
 	{ "console_log", SETTER(CONFIG_VM_LOG, config_set_console_log) },
 	{ "disk", LIST(CONFIG_VIRTIO, config_set_disk) },
 	{ "net", LIST(CONFIG_VIRTIO_NET, config_set_net) },
+	{ "meta", LIST(CONFIG_VIRTIO, config_set_meta) },
 	{ "console", WORDS(CONFIG_VIRTIO, virtio_console, "uart", "virtio") },
 	{ "control", WORDS(CONFIG_MANAGEMENT_VM, control.commands, "no", "yes"), LINE(line_control) },
 	{ "control_may", SETTER(CONFIG_MANAGEMENT_VM, config_set_control_may), LINE(line_may) },

@@ -9,6 +9,8 @@
 
 #include <margay/pci.h>
 
+struct span;
+
 /* vCPUs of one VM. */
 #define VM_CPUS_MAX 4096 /* as many as the MADT may name */
 /* Nodes that `memory` can name. */
@@ -27,6 +29,15 @@
 #define VM_DISKS_MAX 4
 #define VM_NETS_MAX 4
 #define VM_SEGMENT_MAX 15
+/* Bytes of all `meta =` lines, each with its line feed; and keys of theirs that are known here. */
+#define VM_META_MAX 4096
+#define VM_META_NAME_MAX 63
+#define VM_META_ID "instance-id"
+#define VM_META_HOST "local-hostname"
+#define VM_META_MODE "dsmode"
+#define VM_META_SSH "public-keys"
+#define VM_META_USER "user-data"
+#define VM_META_NETWORK "network-config"
 
 enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
 enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
@@ -229,6 +240,7 @@ struct vm_config {
 	bool created;
 	const u8 *let_cpus;
 	struct vm_config_control control; /* default: nothing */
+	char meta[VM_META_MAX + 1]; /* as vm_config_meta() reads it; default: empty */
 };
 
 /* Does it command the node? */
@@ -274,10 +286,13 @@ static inline bool vm_config_may_have(const struct vm_config *, unsigned)
 #define vm_config_disks(c) (IS_ENABLED(CONFIG_VIRTIO) ? (c)->nr_disks : 0)
 #define vm_config_nets(c) (IS_ENABLED(CONFIG_VIRTIO_NET) ? (c)->nr_nets : 0)
 
+/* Is its guest told something by `meta =` lines? */
+#define vm_config_has_meta(c) (IS_ENABLED(CONFIG_VIRTIO) && (c)->meta[0])
+
 /* Has it functions that no machine has? */
 #define vm_config_virtual(c) \
-	(IS_ENABLED(CONFIG_VIRTIO) && \
-	 ((c)->nr_disks || (c)->virtio_console || (c)->nr_nets || (c)->control.commands))
+	(IS_ENABLED(CONFIG_VIRTIO) && ((c)->nr_disks || (c)->virtio_console || (c)->nr_nets || \
+				       (c)->control.commands || vm_config_has_meta(c)))
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
 struct config_error {
@@ -328,6 +343,15 @@ enum {
  * left. facts: of these.
  */
 const char *vm_config_not_direct(const struct vm_config *config, unsigned facts, unsigned *row);
+
+/* meta_lines.c: key and value of the i-th `meta =` line. False past the last. */
+bool vm_config_meta(const struct vm_config *config, unsigned i, struct span *key,
+		    struct span *value);
+/* The value of one of these keys; without it the text. */
+struct span vm_config_meta_name(const struct vm_config *config, const char *key,
+				const char *otherwise);
+/* Does it go into SMBIOS tables, as a string for whoever knows it, and not on the disk? */
+bool vm_config_meta_oem(struct span key);
 
 /* A boot module that a VM file names. */
 struct vm_config_name {

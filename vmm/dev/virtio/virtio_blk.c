@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Disks (virtio 1.2, 5.2): a boot module, which all VMs that name it read where it lies, or memory
- * of the VM's own, zero at first. Every request is done at once, on the CPU that notifies, by one
- * copy.
+ * of the VM's own, zero at first; and behind them the volume that is made of `meta =` lines. Every
+ * request is done at once, on the CPU that notifies, by one copy.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/string.h>
 
+#include "vmm/dev/virtio/cidata.h"
 #include "vmm/dev/virtio/virtio.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
@@ -50,7 +51,7 @@ struct disk {
 	struct virtio virtio;
 	struct config config;
 	const char *name; /* as GET_ID says it */
-	const u8 *module; /* NULL: scratch */
+	const u8 *module; /* what is only read; NULL: scratch */
 	/* bytes; behind the last of a module, up to a whole sector, stand zeros */
 	u64 size;
 	struct {
@@ -64,7 +65,9 @@ struct disk {
 
 struct disks {
 	struct disk disk[VM_DISKS_MAX];
+	struct disk cidata;
 };
+#define CIDATA_PAGES (unsigned)(CIDATA_SIZE / PAGE_SIZE)
 #define DISKS_PAGES (unsigned)(ALIGN_UP(sizeof(struct disks), PAGE_SIZE) / PAGE_SIZE)
 
 /* ---- what is on it --------------------------------------------------------------------- */
@@ -233,21 +236,10 @@ static int take_memory(struct vm *vm, struct disk *d, u64 size)
 	return 0;
 }
 
-static int create_disk(struct vm *vm, struct disk *d, const struct vm_config_disk *c)
+static int add_disk(struct vm *vm, struct disk *d)
 {
 	struct virtio *v = &d->virtio;
 
-	d->name = c->scratch ? "scratch" : c->name;
-	if (!c->scratch) {
-		/* It is there: vm.c has looked, and modules that are disks stay (monitor.c). */
-		d->module = vm_find_module(c->name)->data;
-		d->size = vm_find_module(c->name)->size;
-	} else if (take_memory(vm, d, c->scratch)) {
-		vm_tell(vm,
-			"%s:%u: disk = scratch:%luM: so much memory is not free beside the VM's own",
-			vm->config->file, c->line, c->scratch >> 20);
-		return -ENOMEM;
-	}
 	d->config = (struct config){ ALIGN_UP(d->size, (u64)SECTOR) / SECTOR, WORK_MAX / SEGMENTS,
 				     SEGMENTS };
 	v->type = TYPE_BLOCK;
@@ -261,18 +253,49 @@ static int create_disk(struct vm *vm, struct disk *d, const struct vm_config_dis
 	return virtio_add(vm, v, CLASS_OTHER_STORAGE);
 }
 
+static int create_disk(struct vm *vm, struct disk *d, const struct vm_config_disk *c)
+{
+	d->name = c->scratch ? "scratch" : c->name;
+	if (!c->scratch) {
+		/* It is there: vm.c has looked, and modules that are disks stay (monitor.c). */
+		d->module = vm_find_module(c->name)->data;
+		d->size = vm_find_module(c->name)->size;
+	} else if (take_memory(vm, d, c->scratch)) {
+		vm_tell(vm,
+			"%s:%u: disk = scratch:%luM: so much memory is not free beside the VM's own",
+			vm->config->file, c->line, c->scratch >> 20);
+		return -ENOMEM;
+	}
+	return add_disk(vm, d);
+}
+
+static int create_cidata(struct vm *vm, struct disk *d)
+{
+	u8 *image = host_pages_alloc(CIDATA_PAGES, -1);
+
+	if (!image)
+		return host_no_memory(vm->name);
+	cidata_make(image, vm->config, vm->name);
+	d->name = "cidata";
+	d->module = image;
+	d->size = CIDATA_SIZE;
+	return add_disk(vm, d);
+}
+
 static int blk_create(struct vm *vm, void **instance)
 {
 	struct disks *all;
 	int err = 0;
 
-	if (!vm->config->nr_disks)
+	if (!vm->config->nr_disks && !vm_config_has_meta(vm->config))
 		return 0;
 	all = *instance = host_pages_alloc(DISKS_PAGES, -1);
 	if (!all)
 		return host_no_memory(vm->name);
 	for (unsigned i = 0; !err && i < vm->config->nr_disks; i++)
 		err = create_disk(vm, &all->disk[i], &vm->config->disk[i]);
+	if (!err && vm_config_has_meta(vm->config))
+		err = create_cidata(vm, &all->cidata);
 	return err;
 }
 
@@ -283,6 +306,8 @@ static void blk_destroy(struct vm *, void *instance)
 	for (unsigned i = 0; all && i < VM_DISKS_MAX; i++)
 		while (all->disk[i].nr_extents)
 			host_extent_free(&all->disk[i].extent[--all->disk[i].nr_extents]);
+	if (all)
+		host_pages_free((void *)(uintptr_t)all->cidata.module, CIDATA_PAGES);
 	host_pages_free(all, DISKS_PAGES);
 }
 
