@@ -8,9 +8,14 @@ import node
 DEBIAN = os.path.join(node.GUEST, "debian")
 CMDLINE = "console=ttyS0 root=/dev/nvme0n1 ro crashkernel=192M"
 
-# What is written is QEMU's own, and stays over restarts of the VM.
-DISK = ["-drive", "if=none,id=root,format=raw,snapshot=on,file=" + os.path.join(DEBIAN, "root.img"),
-        "-device", "nvme,drive=root,serial=margay,addr=6"]
+
+def disk(directory):
+    """That of a directory of tools/guest-debian. What is written is QEMU's own, and stays over restarts of the VM."""
+    return ["-drive", "if=none,id=root,format=raw,snapshot=on,file=" + os.path.join(directory, "root.img"),
+            "-device", "nvme,drive=root,serial=margay,addr=6"]
+
+
+DISK = disk(DEBIAN)
 MINUTES = 60
 BOOT = 10 * MINUTES  # of wall time, on a busy machine
 
@@ -18,13 +23,14 @@ BOOT = 10 * MINUTES  # of wall time, on a busy machine
 class Console:
     """Root at ttyS0, who is logged in when the system has come up."""
 
-    def __init__(self, running):
+    def __init__(self, running, host="debian"):
         self.node = running
+        self.host = host
         self.login()
 
     def login(self):
         """What is typed then is not shown again, nor do the kernel's lines fall into answers."""
-        self.node.expect("^root@debian:~# ", timeout=BOOT, prompt=True)
+        self.node.expect("^root@%s:~# " % self.host, timeout=BOOT, prompt=True)
         self.node.send("set +o emacs; stty -echo; PS1=; export SYSTEMD_PAGER=cat; dmesg -n 1; echo silent\n")
         # What is typed before that would still be shown.
         self.node.expect(r"^silent\r?$", timeout=BOOT)
@@ -36,7 +42,7 @@ class Console:
         self.node.send("%s; echo \"<\"$?\">\"\n" % command)
         end = self.node.expect(r"^<\d+>\r?$", timeout=BOOT)
         said = self.node.text[begin : end.start()].replace("\r", "").strip()
-        return said.removeprefix("root@debian:~# ").strip()
+        return said.removeprefix("root@%s:~# " % self.host).strip()
 
     def leave(self, command):
         """One that ends this kernel's life."""
