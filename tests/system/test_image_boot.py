@@ -5,10 +5,12 @@ on a scratch disk; and what cannot boot ends as a VM that failed, with a line th
 `margay-build --test` boots one, too. Whole distributions are booted by test_image_debian.py.
 """
 
+import io
 import os
 import re
 import subprocess
 import sys
+import tarfile
 
 import margay_run
 import monitor_console
@@ -22,6 +24,7 @@ export PATH=/bin:/sbin
 echo "margay-test: words: $(cat /proc/cmdline)"
 echo "margay-test: mounts: $(awk '$2 == "/" { print $1, $3 }' /proc/mounts | tr '\\n' ' ')"
 echo written >/etc/written && echo "margay-test: written: $(cat /etc/written)"
+echo "margay-test: own: $(cat /etc/own) $(stat -c '%u %a' /etc/own)"
 echo "margay-test: upper: $(df -k / | awk 'END { print $2 }')"
 echo "margay-test: proc: $(ls /proc/1/exe) $(ls /sys/kernel | head -c 4) $([ -c /dev/null ] && echo null)"
 echo "margay-test: done"
@@ -35,14 +38,26 @@ SELF_TEST = """#!/bin/sh
 echo "one of /proc: $(head -n 1 /proc/version | cut -c1-5)"
 exit %d
 """
+OWN = b"this VM's\n"
 MEMORY = 192 << 10  # KiB
 LANES = 2
+
+
+def own_files(directory):
+    """What one VM has of its own, laid over its root."""
+    path = os.path.join(directory, "own.tar")
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+        member = tarfile.TarInfo("etc/own")
+        member.size, member.mode, member.uid = len(OWN), 0o640, 7
+        tar.addfile(member, io.BytesIO(OWN))
+    return path
 
 
 def start(name, machine, directory, vms, **options):
     """vms: {name: (lines of its file behind kernel and initrd, words behind the image's)}; they follow each other in two lanes, so
     that none waits for its disk longer than it would alone."""
     files = {file: os.path.join(directory, file) for file in ("initrd", "root.squashfs")}
+    files["own.tar"] = own_files(directory)
     files["kernel"] = node.guest_file(node.KERNEL)
     names, texts = list(vms), {}
     for number, (vm, (lines, words)) in enumerate(vms.items()):
@@ -71,13 +86,15 @@ WRONG = {
     "no-disk": (["disk = root.squashfs"], "margay.overlay=/dev/vdb",
                 "there is no disk /dev/vdb: the VM's file must name it (disk =)"),
     "nonsense": (["disk = root.squashfs"], "margay.overlay=nonsense", "margay.overlay=nonsense cannot be mounted"),
+    "files": (["disk = root.squashfs", "disk = kernel"], "margay.files=/dev/vdb",
+              "/dev/vdb is no tar archive that can be unpacked"),
     "no-init": (["disk = root.squashfs"], "init=/sbin/none", "the root has no program /sbin/none"),
 }
 
 
 GOOD = {
     "ram": (["disk = root.squashfs"], ""),
-    "some": (["disk = root.squashfs"], "margay.overlay=ram:20%"),
+    "some": (["disk = root.squashfs", "disk = own.tar"], "margay.overlay=ram:20% margay.files=/dev/vdb"),
     "scratch": (["disk = root.squashfs", "disk = scratch:256M"], "margay.overlay=/dev/vdb"),
 }
 ROOM = {"ram": (MEMORY // 3, MEMORY // 2), "some": (MEMORY // 8, MEMORY // 5), "scratch": (220 << 10, 256 << 10)}
@@ -94,6 +111,7 @@ def test_boots(small, good, wrong):
     for vm in good:
         assert run.has_line("%s: end=poweroff" % vm), run.of(vm).text
         check_good(run.of(vm), vm, ROOM[vm])
+        assert run.of(vm).facts["own"].strip() == ("this VM's 7 640" if vm == "some" else ""), vm
     for vm in wrong:
         assert run.has_line("%s: end=triple-fault" % vm), run.of(vm).text
         said = re.escape(WRONG[vm][2])

@@ -8,6 +8,7 @@
 #   margay.root=/dev/vda      the disk with the squashfs
 #   margay.overlay=ram        what is written lies in memory: half of it at most, or margay.overlay=ram:SIZE (512M, 20%)
 #   margay.overlay=/dev/vdb   it lies on this disk, a scratch disk; one without a file system gets one (ext2)
+#   margay.files=/dev/vdb     a tar archive on this disk is laid over the root: what this VM has of its own
 #   init=PATH                 what is started there; else /sbin/init
 #   margay.break              a shell before that
 #   margay.self-test          self_test.sh is started when the root has come up
@@ -100,11 +101,16 @@ if is_there margay.break; then
 fi
 
 init=$(word init /sbin/init)
+files=$(word margay.files)
 for folder in proc sys dev; do
 	[ -d "/root/$folder" ] || die "the root has no /$folder"
 done
 # From inside, for a link there may begin with a slash.
 mount --bind /bin /root/proc
+if [ "$files" ]; then
+	wait_for "$files"
+	chroot /root /proc/busybox tar -x <"$files" || die "$files is no tar archive that can be unpacked"
+fi
 chroot /root /proc/busybox test -x "$init" || die "the root has no program $init"
 umount /root/proc
 if is_there margay.self-test; then

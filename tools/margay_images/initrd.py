@@ -17,7 +17,7 @@ SELF_TEST = os.path.join(HERE, "self_test.sh")
 BUSYBOX = "/bin/busybox"
 # What init.sh calls, by name.
 APPLETS = ("cat", "chroot", "cp", "cttyhack", "head", "insmod", "ln", "mkdir", "mke2fs", "mount", "reboot", "setsid", "sh",
-           "switch_root", "tr", "umount", "usleep", "wc")
+           "switch_root", "tar", "tr", "umount", "usleep", "wc")
 FOLDERS = ("dev", "lower", "proc", "root", "sys", "upper")
 
 
