@@ -44,3 +44,12 @@ run: $(if $(filter net,$(MEDIUM)),netboot,$(RUN_ISO)) $(if $(filter nested-%,$(M
 	@tools/margay-run --machine $(MACHINE) --firmware $(FIRMWARE) --medium $(MEDIUM) --cpus $(CPUS) --memory $(MEMORY) \
 		$(if $(NUMA),--numa $(NUMA)) \
 		--interactive --log $(B)/logs/run-$(MACHINE).log $(RUN_IMAGE) || [ $$? -eq $(LEFT) ]
+
+# A head and two emulated nodes, an MPI job on them. Afterwards: tools/cluster --shell.
+.PHONY: cluster
+cluster: $(B)/margay.elf $(B)/margay-check $(B)/margay-check-dynamic $(B)/margay-dynamic $(GUEST) newer-qemu
+	$(Q)mkdir -p $(B)/cluster
+	$(Q)rm -rf $(B)/cluster/packages
+	$(Q)tools/packages --elf $(B)/margay.elf --check $(B)/margay-check-dynamic --client $(B)/margay-dynamic \
+		$(B)/cluster/packages >$(B)/cluster/packages.log
+	$(Q)tools/cluster
