@@ -8,7 +8,9 @@ import json
 import os
 import pty
 import shutil
+import socket
 import subprocess
+import sys
 import threading
 
 import jsonschema
@@ -99,6 +101,24 @@ def test_as_it_is_typed(made, server, tmp_path, start, monkeypatch):
     status, said, error = run("image", "pull", "mpi:7", "--json")
     assert (status, error) == (1, "")
     assert json.loads(said)["error"] == {"status": 1, "message": "%s: there is no mpi:7" % server.url}
+
+
+def test_while_the_server_starts(made, server, tmp_path):
+    """The process of --serve has its port before its socket: who asks in between waits for it, and does not fail."""
+    with socket.create_server(("", 0)) as taken, socket.socket(socket.AF_UNIX) as asked:
+        config = servers.configure(tmp_path / "node", server.url, made["key"].folder, port=taken.getsockname()[1])
+        path = node_config.Config(config).socket
+        with subprocess.Popen([sys.executable, PULL, "--config", config, "--json", "mpi:1"], stdout=subprocess.PIPE) as child:
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(3)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            asked.bind(path)
+            asked.listen()
+            channel, _ = asked.accept()
+            with channel, channel.makefile("rwb") as lines:
+                assert json.loads(lines.readline())["image"] == "mpi:1"
+                lines.write(b'{"done": {"names": []}}\n')
+            assert json.loads(child.stdout.read()) == {"names": []} and child.wait() == 0
 
 
 def test_without_the_program(start, monkeypatch, tmp_path):
