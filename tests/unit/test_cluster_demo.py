@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`make cluster`: its timeline out of what slurmctld, the web server and the nodes' consoles say, what the site's file becomes, what
-is typed of docs/cluster.md, and what of a management VM's layer is its own. The cluster itself needs emulators for minutes."""
+"""`make cluster`: its timeline out of what slurmctld, the web server and the nodes' consoles say, what the site's file becomes,
+what is typed of docs/cluster.md, and what of a management VM's layer is its own. The cluster itself needs emulators for minutes.
+"""
 
 import os
 import stat
@@ -20,8 +21,8 @@ SLURMCTLD = """\
 [2026-11-30T04:47:27.300] POWER: power_save: pid 413 waking nodes n[1-2]
 [2026-11-30T04:47:28.541] Node n2 now responding
 [2026-11-30T04:47:28.546] Node n1 now responding
-[2026-11-30T04:47:28.700] STEPS: _slurm_rpc_job_step_create: StepId=12.0 n3 usec=301
-[2026-11-30T04:47:28.800] STEPS: _slurm_rpc_job_step_create: StepId=1.0 n[1-2] usec=301
+[2026-11-30T04:47:28.700] STEPS: _slurm_rpc_job_step_create: JobId=12 StepId=0 n3 usec=301
+[2026-11-30T04:47:28.800] STEPS: _slurm_rpc_job_step_create: JobId=1 StepId=0 n[1-2] usec=633
 [2026-11-30T04:47:28.983] _job_complete: JobId=1 WEXITSTATUS 0
 [2026-11-30T04:47:28.984] _job_complete: JobId=1 done
 [2026-11-30T04:47:32.306] POWER: power_save: pid 880 waking nodes n[1-2]
@@ -73,8 +74,9 @@ def test_stretches():
     every = collected()
     assert [(what, round(last - first, 3)) for first, last, what, _ in draw.stretches("job", every["job"])] == [
         ("waits", 2.514), ("its nodes start", 1.5), ("runs", 0.184)]
-    assert [what for _, _, what, _ in draw.stretches("n1", every["n1"])] == ["image", "VM boots", "VM is the job's"]
-    assert [what for _, _, what, _ in draw.stretches("n2", every["n2"])] == ["image"]
+    assert [what for _, _, what, _ in draw.stretches("n1", every["n1"])] == [
+        "image comes", "into the node's memory", "VM boots", "VM is the job's"]
+    assert [what for _, _, what, _ in draw.stretches("n2", every["n2"])] == ["image comes"]
 
 
 def test_site_file():

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """All of it in order: what is made once, then the head, the nodes, the job, the picture."""
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from . import head, images, job, nodes, places, roots, world
 from .places import Failed
@@ -37,11 +39,23 @@ def needs():
             raise Failed("build/%s is missing: make cluster makes it" % name)
 
 
+def alone():
+    """One cluster at a time; those who are called have the lock with us."""
+    os.makedirs(places.MADE, exist_ok=True)
+    lock = os.open(os.path.join(places.MADE, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise Failed("another one runs here: %s" % os.path.relpath(places.MADE)) from error
+    os.set_inheritable(lock, True)
+
+
 def prepare():
     """What wants the network of this machine, which the world has not."""
     needs()
-    for name in roots.PACKAGES:
-        roots.make(name, say)
+    alone()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: roots.make(name, say), roots.PACKAGES))
     images.make_keys()
 
 
@@ -83,10 +97,12 @@ def use(root, machines, shell):
     number = job.submit(root, say)
     state = job.watch(root, number, say)
     free = job.wait_free(root)
+    job.wait_ended(places.NODES)
     job.show(root, number, say)
     picture = job.draw_timeline(root, number, free, say)
-    if state != "COMPLETED":
-        raise Failed("job %d: %s" % (number, state))
+    if state != "COMPLETED" or not job.has_output(number):
+        raise Failed("job %d: %s, output: %s: see %s" % (
+            number, state, "there" if job.has_output(number) else "none", os.path.relpath(places.LOGS)))
     say("done; the picture: %s" % os.path.relpath(picture))
     if shell:
         say("a shell on the head; exit ends the cluster")

@@ -71,7 +71,7 @@ dhcp-range={network},static,255.255.255.0
 """
 GANESHA = """\
 NFS_CORE_PARAM { Protocols = 4; Enable_UDP = false; Enable_NLM = false; Enable_RQUOTA = false; Bind_addr = %s; }
-NFSV4 { RecoveryBackend = fs_ng; RecoveryRoot = "/run/ganesha"; Graceless = true; Minor_Versions = 0;
+NFSV4 { RecoveryBackend = fs_ng; RecoveryRoot = "/run/ganesha"; Graceless = true; Minor_Versions = 0, 1, 2;
 	Only_Numeric_Owners = true; UseGetpwnam = true; }
 DIRECTORY_SERVICES { DomainName = localdomain; }
 EXPORT { Export_Id = 1; Path = "/home"; Pseudo = "/home"; Access_Type = RW; Squash = none; SecType = sys; Protocols = 4;
@@ -184,6 +184,8 @@ class Head:
         """The users' home, the store, and what nodes boot from."""
         self.own("/run/ganesha", "root")
         self.root.write("/etc/ganesha.conf", GANESHA % places.HEAD)
+        # Where it looks for the file system that /home is on.
+        self.root.run("ln", "-sf", "/proc/self/mounts", "/etc/mtab")
         self.daemon("ganesha", "/usr/bin/ganesha.nfsd", "-F", "-L", "/logs/ganesha.log", "-f", "/etc/ganesha.conf", "-p",
                     "/run/ganesha.pid")
         self.root.mount("--bind", os.path.join(places.RUN, "netboot", "margay"), "/srv/margay")

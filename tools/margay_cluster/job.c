@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: GPL-2.0-only
-//
-// The job of `make cluster`: each process says where it is, all of them add up pi, and two measure the way to each other.
-
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The job of `make cluster`: each process says where it is, all of them add up pi, and two measure
+ * the way to each other.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -19,19 +20,22 @@ static double part_of_pi(int rank, int size)
 	return sum / STEPS;
 }
 
-// Microseconds there and back, by the first and the last process; 0 for one alone.
+/* Microseconds there and back, by the first and the last process; 0 for one alone. */
 static double round_trip(int rank, int size)
 {
 	char data[BYTES] = { 0 };
 	int other = rank ? 0 : size - 1;
 
 	MPI_Barrier(MPI_COMM_WORLD);
-	if (size == 1 || (rank && rank != size - 1)) return 0;
+	if (size == 1 || (rank && rank != size - 1))
+		return 0;
 	double begin = MPI_Wtime();
 	for (int i = 0; i < ROUNDS; i++) {
-		if (rank == 0) MPI_Send(data, BYTES, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+		if (rank == 0)
+			MPI_Send(data, BYTES, MPI_CHAR, other, 0, MPI_COMM_WORLD);
 		MPI_Recv(data, BYTES, MPI_CHAR, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		if (rank) MPI_Send(data, BYTES, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+		if (rank)
+			MPI_Send(data, BYTES, MPI_CHAR, other, 0, MPI_COMM_WORLD);
 	}
 	return (MPI_Wtime() - begin) / ROUNDS * 1e6;
 }
@@ -51,7 +55,10 @@ int main(int argc, char **argv)
 	double part = part_of_pi(rank, size), pi = 0;
 	MPI_Reduce(&part, &pi, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
 	double us = round_trip(rank, size);
-	if (rank == 0) printf("pi = %.10f; %d bytes there and back: %.0f us\n", pi, BYTES, us);
+	if (rank == 0)
+		printf("pi = %.10f; %d bytes there and back: %.0f us\n", pi, BYTES, us);
+	/* Nobody ends while another has still to take what he sent. */
+	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Finalize();
 	return 0;
 }

@@ -12,7 +12,7 @@ from .places import Failed
 SCRIPT = """\
 #!/bin/sh
 #SBATCH --nodes=2 --ntasks-per-node=1 --output=/home/{user}/job-%j.out
-echo "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, in a VM of $(sed -n s/^MARGAY_IMAGE=//p /run/margay/margay.env 2>/dev/null)"
+echo "job $SLURM_JOB_ID: begins on $(hostname), one of $SLURM_JOB_NODELIST, up for $(cut -d ' ' -f 1 /proc/uptime) s"
 srun /usr/local/bin/job
 """
 OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY")
@@ -44,7 +44,7 @@ def wait_nodes(root, machines, say):
             if time.monotonic() > end:
                 raise Failed("the nodes do not answer within %d s (%s): their consoles are in %s" % (
                     SECONDS, error, places.LOGS)) from error
-        time.sleep(2)
+        time.sleep(5)
 
 
 def submit(root, say):
@@ -82,11 +82,23 @@ def wait_free(root):
     return time.time()
 
 
+def wait_ended(nodes):
+    """Until the consoles say that the job's VMs are over: the controller calls a node free some moments before."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end and not all("VM's end" in timeline.of_console(read_log(node.name + ".log"), 0) for node in nodes):
+        time.sleep(0.5)
+
+
+def output(number):
+    return os.path.join(places.RUN, "home", places.USER, "job-%d.out" % number)
+
+
+def has_output(number):
+    return os.path.exists(output(number))
+
+
 def show(root, number, say):
-    path = os.path.join(places.RUN, "home", places.USER, "job-%d.out" % number)
-    if not os.path.exists(path):
-        raise Failed("job %d has no output" % number)
-    say("its output:\n" + read(path).rstrip())
+    say("its output:\n" + read(output(number)).rstrip() if has_output(number) else "it has no output: /home was not there")
     say("its accounting:\n" + root.run("sacct", "-X", "-j", number, "-o", "JobID,User,NodeList,State,ExitCode,Submit,Start,End",
                                        stdout=-1).rstrip())
 

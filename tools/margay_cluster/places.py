@@ -60,8 +60,8 @@ NODES = (Node(1), Node(2))
 def run(*words, **options):
     """A command that must do its work; its standard output, if that is asked for."""
     words = [str(word) for word in words]
-    done = subprocess.run(words, check=False, text=True, errors="replace", **{"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE,
-                                                                               **options})
+    options = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, **options}
+    done = subprocess.run(words, check=False, text=True, errors="replace", **options)
     if done.returncode:
         last = (done.stderr or "").strip().split("\n")[-1]
         raise Failed("%s: status %d%s" % (" ".join(words[:6]), done.returncode, ": " + last if last else ""))

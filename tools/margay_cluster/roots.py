@@ -125,7 +125,7 @@ def make(name, say):
     path = os.path.join(places.ROOTS, name)
     if os.path.isdir(path):
         return
-    say("Debian for the %s: mmdebstrap, %s" % (name, path + ".new.log"))
+    say("Debian for the %s: mmdebstrap, %s" % (name, os.path.relpath(path + ".new.log")))
     os.makedirs(places.ROOTS, exist_ok=True)
     new = path + ".new"
     shutil.rmtree(new, ignore_errors=True)

@@ -11,7 +11,7 @@ NODE = ("pull", "pulled", "VM", "slurmd", "VM's end")
 STAMP = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})\] (.*)")
 # What slurmctld says, 22.05 and later, of which only the first time counts.
 SLURMCTLD = (("submit", r"_slurm_rpc_submit_batch_job: JobId=%d "), ("resume", r".*power_save: .*waking nodes "),
-             ("first step", r".*_slurm_rpc_job_step_create: (?:StepId|JobId)=%d[. ]"), ("end", r"_job_complete: JobId=%d done"))
+             ("first step", r".*_slurm_rpc_job_step_create: JobId=%d StepId="), ("end", r"_job_complete: JobId=%d done"))
 RESPONDS = re.compile(r"Node (\S+) now responding$")
 CONSOLE = (("VM", r"compute: memory: "), ("VM's end", r"compute: end="))
 TIMED = re.compile(r"(\d+\.\d{3}) (?:\x1b\[[0-9;?]*[A-Za-z])*(?:\[ *\d+\.\d{3}\] )?(.*)")

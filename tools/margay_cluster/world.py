@@ -61,7 +61,8 @@ class Root:
         for name in "null", "zero", "full", "random", "urandom", "tty":
             places.write(self.path + "/dev/" + name, "")
             run("mount", "--bind", "/dev/" + name, self.path + "/dev/" + name)
-        os.mkdir(self.path + "/dev/shm", 0o1777)
+        os.mkdir(self.path + "/dev/shm")
+        os.chmod(self.path + "/dev/shm", 0o1777)
         os.symlink("/proc/self/fd", self.path + "/dev/fd")
 
     def words(self, *words):
