@@ -11,7 +11,7 @@ import tarfile
 import pytest
 
 import image_roots  # noqa: F401  (for its path)
-from margay_cluster import draw, head, images, nodes, places, timeline
+from margay_cluster import demo, draw, head, images, nodes, places, roots, timeline
 
 # As Slurm 22.05 writes them.
 SLURMCTLD = """\
@@ -131,8 +131,45 @@ def test_own_files(tmp_path):
                      "root/.ssh/authorized_keys": "-rw-------", "var/": "drwxr-xr-x"}
 
 
+def test_made_once(tmp_path, monkeypatch):
+    """A root stays until what it is made of changes; an image until its root does, or a program that makes it."""
+    asked = []
+    monkeypatch.setattr(places, "ROOTS", str(tmp_path))
+    monkeypatch.setattr(roots, "kernel_package", lambda: "linux-image-1.deb")
+    monkeypatch.setattr(roots, "install", lambda name, path: asked.append(name) or os.mkdir(path))
+    monkeypatch.setitem(roots.PREPARE, "compute", lambda root: None)
+    for _ in range(2):
+        roots.make("compute", lambda text: None)
+    assert asked == ["compute"]
+    first = images.stamp("compute")
+    assert first == images.stamp("compute") != images.stamp("management")
+    monkeypatch.setattr(roots, "kernel_package", lambda: "linux-image-2.deb")
+    roots.make("compute", lambda text: None)
+    assert asked == ["compute"] * 2 and images.stamp("compute") != first and os.listdir(tmp_path / "compute") == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is missing first")
+def test_packages_are_missing(monkeypatch, tmp_path):
+    """All of them in one line, each once."""
+    monkeypatch.setattr(demo.shutil, "which", lambda program, path: None if program in ("casync", "ip") else program)
+    with pytest.raises(places.Failed) as caught:
+        demo.needs()
+    assert str(caught.value) == "missing: casync, iproute2: tools/setup cluster"
+    monkeypatch.setattr(demo.shutil, "which", lambda program, path: program)
+    monkeypatch.setattr(places, "BUILD", str(tmp_path))
+    with pytest.raises(places.Failed, match="margay.elf is missing: make cluster makes it"):
+        demo.needs()
+
+
+def test_one_at_a_time(monkeypatch, tmp_path):
+    monkeypatch.setattr(places, "MADE", str(tmp_path))
+    demo.alone()
+    with pytest.raises(places.Failed, match="another one runs here"):
+        demo.alone()
+
+
 def test_needs_are_one_line(tmp_path):
-    """Without root, or without a package: what to do, and nothing else."""
+    """Without root: what to do, and nothing else."""
     program = os.path.join(places.TOP, "tools", "cluster")
     words = ["setpriv", "--reuid=65534", "--clear-groups", program] if os.geteuid() == 0 else [program]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)

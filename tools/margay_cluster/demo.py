@@ -9,14 +9,16 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import margay_machines
+
 from . import head, images, job, nodes, places, roots, world
 from .places import Failed
 
 # What is asked of this machine, and the package that has it; tools/setup cluster installs all.
 PROGRAMS = {"mmdebstrap": "mmdebstrap", "mksquashfs": "squashfs-tools", "casync": "casync", "minisign": "minisign",
-            "ssh-keygen": "openssh-client", "grub-mkimage": "grub-common", "gcc": "gcc",
-            "ip": "iproute2", "unshare": "util-linux"}
-BEGUN = time.monotonic()
+            "ssh-keygen": "openssh-client", "grub-mkimage": "grub-common", "gcc": "gcc", "ip": "iproute2"}
+# In the world, too.
+BEGUN = float(os.environ.setdefault("MARGAY_CLUSTER_BEGUN", str(time.monotonic())))
 
 
 def say(text):
@@ -34,9 +36,10 @@ def needs():
     missing = sorted({package for program, package in PROGRAMS.items() if shutil.which(program, path=path) is None})
     if missing:
         raise Failed("missing: %s: tools/setup cluster" % ", ".join(missing))
-    for name in "margay.elf", "margay-check":
-        if not os.path.exists(os.path.join(places.BUILD, name)):
-            raise Failed("build/%s is missing: make cluster makes it" % name)
+    made = [os.path.join(places.BUILD, name) for name in ("margay.elf", "margay-check")]
+    for path in (*made, margay_machines.NEWER_QEMU, places.PACKAGES):
+        if not os.path.exists(path):
+            raise Failed("%s is missing: make cluster makes it" % os.path.relpath(path))
 
 
 def alone():

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tarfile
 
-from . import head, places
+from . import head, places, roots
 from .places import run, write
 from .world import Root
 
@@ -35,9 +35,9 @@ LinkLocalAddressing=no
 """
 
 
-def stamp(root):
-    """Of all that an image is made of, but for its packages' contents: those stay as long as their root does."""
-    value = hashlib.sha256(str(os.stat(root).st_ino).encode())
+def stamp(name):
+    """Of what an image is made of: its root, and the programs that make it."""
+    value = hashlib.sha256((roots.kept(name) + " ".join(WORDS[name])).encode())
     for source in SOURCES:
         path = os.path.join(TOOLS, source)
         files = [path] if os.path.isfile(path) else sorted(
@@ -51,7 +51,7 @@ def stamp(root):
 def make(name, say):
     """The image's directory; anew where it is older than what it is made of."""
     root, path = os.path.join(places.ROOTS, name), os.path.join(places.IMAGES, name)
-    wanted, kept = stamp(root), path + ".stamp"
+    wanted, kept = stamp(name), path + ".stamp"
     if os.path.isdir(path) and os.path.exists(kept) and head.read(kept) == wanted:
         return path
     say("the image of the %s: margay-build" % name)

@@ -3,6 +3,7 @@
 guest's kernel (make guest) with the drivers that they need, and no more: a node loads its management VM's root by the network."""
 
 import glob
+import hashlib
 import os
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ BUILDERS = "casync,squashfs-tools,busybox-static,kmod,minisign,python3,python3-z
 PACKAGES = {
     "head": "slurmctld,slurmdbd,slurm-client,munge,mariadb-server,dnsmasq-base,nfs-ganesha,nfs-ganesha-vfs,openssh-client,"
             "python3-matplotlib,iproute2,procps," + BUILDERS,
-    "management": "systemd-sysv,udev,iproute2,openssh-server,procps," + BUILDERS,
+    "management": "systemd-sysv,udev,dbus,iproute2,openssh-server,procps," + BUILDERS,
     "compute": "systemd-sysv,udev,dbus,iproute2,kmod,munge,slurmd,slurm-client,mpich,nfs-common,isc-dhcp-client,procps",
 }
 DRIVERS = {
@@ -120,10 +121,24 @@ def prepare_head(root):
 PREPARE = {"head": prepare_head, "management": prepare_management, "compute": prepare_compute}
 
 
+def stamp():
+    """Of what a root is made of, but for the packages' versions."""
+    value = hashlib.sha256(os.path.basename(kernel_package()).encode())
+    for path in os.path.abspath(__file__), SOURCE:
+        value.update(read(path))
+    return value.hexdigest()[:16]
+
+
+def kept(name):
+    """The stamp of the one that is there; nothing of none."""
+    path = os.path.join(places.ROOTS, name + ".stamp")
+    return read(path).decode() if os.path.isdir(path[:-len(".stamp")]) and os.path.exists(path) else ""
+
+
 def make(name, say):
-    """Once: whole, or not at all."""
+    """Once, until what it is made of changes: whole, or not at all."""
     path = os.path.join(places.ROOTS, name)
-    if os.path.isdir(path):
+    if kept(name) == stamp():
         return
     say("Debian for the %s: mmdebstrap, %s" % (name, os.path.relpath(path + ".new.log")))
     os.makedirs(places.ROOTS, exist_ok=True)
@@ -131,4 +146,6 @@ def make(name, say):
     shutil.rmtree(new, ignore_errors=True)
     install(name, new)
     PREPARE[name](new)
+    shutil.rmtree(path, ignore_errors=True)
     os.rename(new, path)
+    write(path + ".stamp", stamp())
