@@ -64,9 +64,11 @@ def add_kernel(root, drivers):
     """Its bzImage, these drivers with what they need, and depmod's lists of them."""
     with tempfile.TemporaryDirectory(dir=places.MADE) as package:
         margay_initrd.unpack(kernel_package(), package)
-        release, = os.listdir(os.path.join(package, "lib", "modules"))
+        # Debian 13 has them below /usr, from where take_modules() moves them.
+        folder, = glob.glob(os.path.join(package, "lib/modules/*")) or glob.glob(os.path.join(package, "usr/lib/modules/*"))
+        release = os.path.basename(folder)
         # What depmod and the initrd ask for what is built in.
-        listed = {name: read(os.path.join(package, "lib", "modules", release, name))
+        listed = {name: read(os.path.join(folder, name))
                   for name in ("modules.builtin", "modules.builtin.modinfo", "modules.order")}
         os.makedirs(os.path.join(root, "usr", "lib", "modules"), exist_ok=True)
         margay_initrd.take_modules(package, drivers, os.path.join(root, "usr", "lib", "modules"))
@@ -124,7 +126,7 @@ PREPARE = {"head": prepare_head, "management": prepare_management, "compute": pr
 def stamp():
     """Of what a root is made of, but for the packages' versions."""
     value = hashlib.sha256(os.path.basename(kernel_package()).encode())
-    for path in os.path.abspath(__file__), SOURCE:
+    for path in __file__, places.__file__, SOURCE:
         value.update(read(path))
     return value.hexdigest()[:16]
 
