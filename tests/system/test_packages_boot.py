@@ -176,4 +176,6 @@ def test_own_grub(release, tmp_path):
         console = debian_guest.Console(running)
         assert console.do("systemd-detect-virt; cat /sys/class/dmi/id/sys_vendor") == "qemu\nQEMU"
         assert "BOOT_IMAGE=/boot/vmlinuz" in console.do("cat /proc/cmdline")
+        # margay-tools is still there, and has nothing to do, whatever other ports for programs a machine has.
+        assert console.do("systemctl is-active margay-watch.socket margay-journal.service") == "inactive\ninactive"
         off(running, console)
