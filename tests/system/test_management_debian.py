@@ -161,7 +161,7 @@ def test_service():
         install(console, packages["margay-tools"])
         check_commands(console)
         check_metrics(console)
-        assert console.do("bash /mnt/completed").split("\n") == ["complete -F _margay margay", "put list rm", "service"]
+        assert console.do("bash /mnt/completed").split("\n") == ["complete -F _margay margay", "put pull list rm", "service"]
         assert console.do("systemctl is-system-running; systemctl --failed --plain --no-legend") == "running"
         remove(console)
         assert console.do("systemctl is-system-running; systemctl --failed --plain --no-legend") == "running"
