@@ -17,7 +17,9 @@ pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debia
 CLOUD = os.path.join(node.GUEST, "debian-cloud")
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHqUhUXhh0QHXUvDNRcVIQ6rC3zmkZBXbhVJVXbHxBVu me@desk"
 META = ("local-hostname=web1", "public-keys=" + KEY, "role=front \"end\"", "user-data=#cloud-config",
-        "user-data=write_files: [{path: /etc/told, content: by user data}]", "io.systemd.credential:site.note=hello there")
+        # This Debian was made without the data of locales.
+        "user-data=locale: C.UTF-8", "user-data=write_files: [{path: /etc/told, content: by user data}]",
+        "io.systemd.credential:site.note=hello there")
 VM = {"name": "first", "kernel": "kernel", "initrd": "initrd", "cmdline": debian_guest.CMDLINE, "memory": "1G",
       "memory_map": "identity", "pci": "00:06.0", "on_end": "poweroff_node"}
 
