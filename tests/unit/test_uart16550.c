@@ -18,12 +18,13 @@ enum { DATA = 0x3f8, IER, IIR, LCR, MCR, LSR, MSR, SCR, FCR = IIR };
 
 static struct vm *vm;
 static bool line;
-static unsigned edges;
+static unsigned edges, repeats;
 
 static void watch_line(struct vm *of, unsigned gsi, bool level)
 {
 	assert_ptr_equal(of, vm);
 	assert_int_equal(gsi, 4);
+	repeats += level == line;
 	edges += level && !line;
 	line = level;
 }
@@ -34,7 +35,7 @@ static int setup(void **)
 {
 	fake_host_reset();
 	line = false;
-	edges = 0;
+	edges = repeats = 0;
 	vm = fake_vm_create(0);
 	vm->intc = &watch;
 	return 0;
@@ -43,7 +44,8 @@ static int setup(void **)
 static int teardown(void **)
 {
 	fake_vm_destroy(vm);
-	return 0;
+	/* The controller is told of changes only: most accesses are none. */
+	return repeats ? -1 : 0;
 }
 
 static u8 in(u16 port)

@@ -57,6 +57,7 @@ struct uart {
 	struct host_console con;
 	struct spinlock lock; /* guards everything below */
 	bool live;            /* the VM's interrupt controller exists: vCPU 0 runs */
+	bool high;            /* the interrupt line, as the controller has it */
 	u8 ier;
 	u8 fcr;
 	u8 lcr;
@@ -111,9 +112,12 @@ static u8 interrupt_id(const struct uart *u)
 static void update_line(struct uart *u)
 {
 	bool open = (u->mcr & (MCR_OUT2 | MCR_LOOP)) == MCR_OUT2;
+	bool high = open && interrupt_id(u) != IIR_NONE;
 
-	if (u->live)
-		u->vm->intc->line(u->vm, GUEST_UART_GSI, open && interrupt_id(u) != IIR_NONE);
+	if (!u->live || high == u->high)
+		return;
+	u->high = high;
+	u->vm->intc->line(u->vm, GUEST_UART_GSI, high);
 }
 
 /* Hands waiting bytes to the host; an emptied transmitter asks for more. */
