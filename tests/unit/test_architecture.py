@@ -48,6 +48,18 @@ def test_what_is_named_is_there():
             assert list(missing(cell)) == [], cell
 
 
+def headless(text):
+    """First rows of tables that no line of dashes follows."""
+    lines = text.split("\n")
+    starts = [i for i, line in enumerate(lines) if line.startswith("| ") and not lines[i - 1].startswith("|")]
+    return [lines[i] for i in starts if not lines[i + 1].startswith("|--")]
+
+
+def test_tables_begin_with_their_heads():
+    with open(os.path.join(TOP, "docs", "architecture.md"), encoding="utf-8") as f:
+        assert headless(f.read()) == []
+
+
 def absent(text):
     """Files that are named and are not there; what is built and names of one's own apart."""
     named = [quoted for quoted in re.findall(r"`([^`\n]+)`", text) if FILE.fullmatch(quoted)]
@@ -127,6 +139,7 @@ def test_commits_that_mended():
 
 
 def test_control():
+    assert headless("\n| a | b |\n|---|---|\n| c | d |\n\n| c | d |\n| a | b |\n|---|---|\n") == ["| c | d |"]
     assert absent("`vmm/nowhere.c` `vmm/dev/NAME.c` `vmm/node/vcpu.c`") == (3, ["vmm/nowhere.c"])
     assert list(missing("`vmm/node/vcpu.c`: `nothing()`")) == ["nothing()"]
     assert list(missing("`vmm/nowhere.c`")) == ["vmm/nowhere.c"]
