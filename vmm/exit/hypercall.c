@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Hypercalls (docs/guest-abi.md): who may ask, and which number is whose. A part that is not in the
- * image knows no number.
+ * image knows no number. A new one must be in the range of lean_hypercall(), too.
  */
 #include <margay/abi.h>
 
