@@ -349,7 +349,7 @@ static const struct {
 	{ 0x15, leaf_tsc },
 	{ 0x16, leaf_own },
 	{ 0x18, leaf_own },
-	    { 0x1a, leaf_own },
+	{ 0x1a, leaf_own },
 	{ 0x1d, leaf_tile },
 	{ 0x1e, leaf_first },
 	{ 0x1f, leaf_topology },
