@@ -39,6 +39,14 @@ def test_wrong_is_named_and_mended(tmp_path, text, line):
     assert run(source).returncode == 0 and max(len(row) for row in source.read_text().split("\n")) <= 93
 
 
+def test_what_is_no_c_is_left(tmp_path):
+    source = tmp_path / "x.py"
+    source.write_text("# A comment\nx = 1\n")
+    done = run("--write", source)
+    assert (done.returncode, done.stderr) == (1, "check-format: %s: is no .c and no .h: only C is formatted\n" % source)
+    assert source.read_text() == "# A comment\nx = 1\n"
+
+
 def test_a_file_that_is_changed_is_looked_at_again(tmp_path):
     """In a tree of its own, whose build remembers what was right."""
     build = tmp_path / "build"
