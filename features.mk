@@ -76,7 +76,7 @@ files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
 files-VIRTIO          := vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_blk.c vmm/dev/virtio/virtio_console.c \
 	vmm/dev/virtio/virtqueue.c vmm/pci/pci_virtual.c vmm/config/config_disk.c vmm/config/meta_lines.c \
 	vmm/dev/virtio/cidata.c
-files-MANAGEMENT_VM   := vmm/management/% vmm/node/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c \
+files-MANAGEMENT_VM   := arch/x86_64/cpu/sha256.c vmm/management/% vmm/node/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c \
 	vmm/slots/node_events.c vmm/dev/virtio/virtio_management.c vmm/config/config_control.c \
 	kernel/memory/modules_late.c kernel/console/log_copy.c
 files-VIRTIO_NET      := vmm/dev/virtio/virtio_net% vmm/dev/virtio/net_% vmm/config/config_net.c

@@ -22,9 +22,10 @@ $(B)/margay-check $(B)/margay-check-dynamic: tools/margay-check.c tools/image_op
 		-DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ $(filter %.c,$^)
 
 # For the management VM, whatever libraries that has: static. In a package it is not.
-CLIENT := $(wildcard tools/client/*.c) vmm/management/sha256.c
+CLIENT := $(wildcard tools/client/*.c) vmm/management/sha256.c arch/x86_64/cpu/sha256.c
 CLIENT_FLAGS = -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -DMARGAY_VERSION='"$(shell cat $(B)/version)"'
-$(B)/margay $(B)/margay-dynamic: $(CLIENT) $(wildcard tools/client/*.h vmm/management/sha256.h) include/margay/management.h \
+$(B)/margay $(B)/margay-dynamic: $(CLIENT) $(wildcard tools/client/*.h vmm/management/sha256.h) \
+		$(addprefix include/margay/,host_sha256.h management.h) arch/x86_64/cpu/insn.h \
 		$(B)/version mk/host-tools.mk mk/compiler.mk
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)

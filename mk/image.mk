@@ -39,7 +39,7 @@ HOT := $(addprefix vmm/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state) $
 	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io lean_mmio mmio strings) \
 	$(addprefix vmm/exit/,cpuid cr exit hypercall msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
 	$(addprefix vmm/dev/apic/,ioapic lapic lapic_ipi lapic_regs lapic_timer) \
-	vmm/dev/board/uart16550 vmm/dev/cpu/pvclock vmm/pci/pci_msi
+	vmm/dev/board/uart16550 vmm/dev/cpu/pvclock vmm/management/sha256 vmm/pci/pci_msi
 $(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),$(SMALLER))
 # Jumps through a table are calls of another kind, which a guest could train.
 $(O)/vmm/svm/lean.o $(O)/vmm/vmx/lean.o: CFLAGS += -fno-jump-tables

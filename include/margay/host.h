@@ -13,6 +13,7 @@
 #include <margay/host_console.h>
 #include <margay/host_lost.h>
 #include <margay/host_pci.h>
+#include <margay/host_sha256.h>
 #include <margay/log_limit.h>
 #include <margay/pci.h>
 #include <margay/types.h>

@@ -38,7 +38,7 @@ static void transfer(struct fuzz_in *in)
 	int n;
 
 	memset(data, how, sizeof(data));
-	sha256_begin(&s);
+	sha256_begin(&s, NULL);
 	sha256_add(&s, data, size);
 	sha256_end(&s, digest);
 	n = snprintf(line, sizeof(line), "%s %lu ", name(in), how & 64 ? size : size << (how >> 3));

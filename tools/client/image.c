@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <margay/host_sha256.h>
+
 #include "libmargay.h"
 #include "vmm/management/sha256.h"
 
@@ -50,7 +52,7 @@ static int measure(int fd, FILE *copy, char *piece, struct margay_image *image)
 	u8 hash[32];
 	ssize_t n;
 
-	sha256_begin(&sha);
+	sha256_begin(&sha, host_sha256());
 	while ((n = next_piece(fd, piece)) > 0) {
 		sha256_add(&sha, (const u8 *)piece, (u64)n);
 		if (copy && write_all(fileno(copy), piece, (size_t)n))

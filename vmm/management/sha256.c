@@ -23,56 +23,85 @@ static u32 right(u32 x, unsigned n)
 	return x >> n | x << (32 - n);
 }
 
-/* 6.2.2 */
-static void digest_block(u32 state[8], const u8 *block)
+/* The message schedule. Three rotations of one value are two, of what is rotated already. */
+static void schedule(u32 w[64], const u8 *block)
 {
-	u32 w[64], a[8];
+	/* Not by memcpy(), which is a call in the image. */
+	typedef u32 word __attribute__((aligned(1), may_alias));
 
-	for (unsigned i = 0; i < 16; i++) {
-		u32 big;
+	for (unsigned i = 0; i < 16; i++)
+		w[i] = __builtin_bswap32(((const word *)block)[i]);
+	for (unsigned i = 16; i < 64; i++) {
+		u32 x = w[i - 15], y = w[i - 2];
 
-		memcpy(&big, block + 4 * i, sizeof(big));
-		w[i] = __builtin_bswap32(big);
+		w[i] = w[i - 16] + (right(right(x, 11) ^ x, 7) ^ x >> 3) + w[i - 7] +
+		       (right(right(y, 2) ^ y, 17) ^ y >> 10);
 	}
-	for (unsigned i = 16; i < 64; i++)
-		w[i] = w[i - 16] + (right(w[i - 15], 7) ^ right(w[i - 15], 18) ^ w[i - 15] >> 3) +
-		       w[i - 7] + (right(w[i - 2], 17) ^ right(w[i - 2], 19) ^ w[i - 2] >> 10);
-	memcpy(a, state, sizeof(a));
-	for (unsigned i = 0; i < 64; i++) {
-		u32 t1 = a[7] + (right(a[4], 6) ^ right(a[4], 11) ^ right(a[4], 25)) +
-			 ((a[4] & a[5]) ^ (~a[4] & a[6])) + k[i] + w[i];
-		u32 t2 = (right(a[0], 2) ^ right(a[0], 13) ^ right(a[0], 22)) +
-			 ((a[0] & a[1]) ^ (a[0] & a[2]) ^ (a[1] & a[2]));
-
-		memmove(a + 1, a, 7 * sizeof(*a));
-		a[4] += t1;
-		a[0] = t1 + t2;
-	}
-	for (unsigned i = 0; i < 8; i++)
-		state[i] += a[i];
 }
 
-void sha256_begin(struct sha256 *s)
+/* One round; what was D has E from now on, what was H has A. kw: the constant and the word. */
+static inline void one_round(u32 a, u32 b, u32 c, u32 *d, u32 e, u32 f, u32 g, u32 *h, u32 kw)
+{
+	*h += kw + right(right(right(e, 14) ^ e, 5) ^ e, 6) + (((f ^ g) & e) ^ g);
+	*d += *h;
+	*h += right(right(right(a, 9) ^ a, 11) ^ a, 2) + (((a ^ b) & (b ^ c)) ^ b);
+}
+
+/* 6.2.2, in C: eight rounds at once, after which each letter has its place again. */
+static void by_plain_code(u32 state[8], const u8 *blocks, u64 count, const u32 constants[64])
+{
+	u32 w[64];
+
+	for (; count; count--, blocks += 64) {
+		u32 a = state[0], b = state[1], c = state[2], d = state[3];
+		u32 e = state[4], f = state[5], g = state[6], h = state[7];
+
+		schedule(w, blocks);
+		for (unsigned i = 0; i < 64; i += 8) {
+			one_round(a, b, c, &d, e, f, g, &h, constants[i] + w[i]);
+			one_round(h, a, b, &c, d, e, f, &g, constants[i + 1] + w[i + 1]);
+			one_round(g, h, a, &b, c, d, e, &f, constants[i + 2] + w[i + 2]);
+			one_round(f, g, h, &a, b, c, d, &e, constants[i + 3] + w[i + 3]);
+			one_round(e, f, g, &h, a, b, c, &d, constants[i + 4] + w[i + 4]);
+			one_round(d, e, f, &g, h, a, b, &c, constants[i + 5] + w[i + 5]);
+			one_round(c, d, e, &f, g, h, a, &b, constants[i + 6] + w[i + 6]);
+			one_round(b, c, d, &e, f, g, h, &a, constants[i + 7] + w[i + 7]);
+		}
+		state[0] += a;
+		state[1] += b;
+		state[2] += c;
+		state[3] += d;
+		state[4] += e;
+		state[5] += f;
+		state[6] += g;
+		state[7] += h;
+	}
+}
+
+void sha256_begin(struct sha256 *s, sha256_fn *blocks)
 {
 	*s = (struct sha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
-					 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } };
+					 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 },
+			      .blocks = blocks ? blocks : by_plain_code };
 }
 
 void sha256_add(struct sha256 *s, const u8 *data, u64 size)
 {
-	for (u64 n; size; data += n, size -= n) {
-		u64 at = s->bytes % sizeof(s->block);
+	u64 at = s->bytes % sizeof(s->block), n = MIN(size, sizeof(s->block) - at);
 
-		n = MIN(size, sizeof(s->block) - at);
-		if (n == sizeof(s->block)) {
-			digest_block(s->state, data);
-		} else {
-			memcpy(s->block + at, data, n);
-			if (at + n == sizeof(s->block))
-				digest_block(s->state, s->block);
-		}
-		s->bytes += n;
+	s->bytes += size;
+	if (at) {
+		memcpy(s->block + at, data, n);
+		if (at + n < sizeof(s->block))
+			return;
+		s->blocks(s->state, s->block, 1, k);
+		data += n;
+		size -= n;
 	}
+	n = size / sizeof(s->block);
+	if (n)
+		s->blocks(s->state, data, n, k);
+	memcpy(s->block, data + n * sizeof(s->block), size % sizeof(s->block));
 }
 
 /* 5.1.1 */

@@ -83,7 +83,7 @@ int management_image(const struct vm_config_control *control, unsigned session, 
 		return -ENOSPC;
 	memcpy(c->hash, hash, sizeof(hash));
 	t->content = c;
-	sha256_begin(&t->sha);
+	sha256_begin(&t->sha, host_sha256());
 	management_say("have=no");
 	return 0;
 }
