@@ -348,11 +348,18 @@ static u64 *management_there(bool created)
 static const char *management_bytes(unsigned session, const void *bytes, u32 size, u16 *what)
 {
 	/* Of that size exactly: ASan sees what is read beyond it. */
-	u8 *copy = malloc(MAX(size, 1u));
+	u8 *copy = malloc(MAX(size, 1u)), *place = NULL;
 	const struct management_message *head = (const struct management_message *)answer.data;
+	struct management_message m;
 
 	memcpy(copy, bytes, size);
-	management_serve(&service, session, copy, size, &answer);
+	if (size > sizeof(m) && size <= MANAGEMENT_MAX) {
+		memcpy(&m, copy, sizeof(m));
+		place = management_place(session, &m, size);
+	}
+	if (place)
+		memcpy(place, copy + sizeof(m), size - sizeof(m));
+	management_serve(&service, session, copy, place ? place : copy + sizeof(m), size, &answer);
 	free(copy);
 	if (answer.size < sizeof(*head) || answer.size > sizeof(answer.data) ||
 	    head->magic != MANAGEMENT_MAGIC || head->size != answer.size - sizeof(*head))

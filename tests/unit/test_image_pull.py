@@ -4,6 +4,7 @@
 What is refused: test_image_pull_refuses.py.
 """
 
+import hashlib
 import json
 import os
 import pty
@@ -12,13 +13,14 @@ import socket
 import subprocess
 import sys
 import threading
+import types
 
 import jsonschema
 import pytest
 
 import image_servers as servers
 import image_stores as stores
-from client_node import TOP, ImageMemory, starter  # noqa: F401  (starter is a fixture)
+from client_node import DATA, TOP, ImageMemory, starter  # noqa: F401  (starter is a fixture)
 from margay_images import cache, chunks, node_config, store
 from margay_images.errors import ImageError
 
@@ -135,6 +137,25 @@ def test_a_prefix_moves(config, start, monkeypatch):
     before = dict(memory.names)
     assert servers.pulled(config, "mpi:2", prefix="job")["sent"] == 2
     assert before["job/kernel"] == memory.names["job/kernel"] and before["job/root.squashfs"] != memory.names["job/root.squashfs"]
+
+
+def test_hashed_once(made, config, start, monkeypatch):
+    """Each chunk, whether it comes from the store or is in the cache, and whether the node has it."""
+    node = start(ImageMemory())
+    monkeypatch.setenv("MARGAY_PORT", node.path)
+    opened, hashed = store.Store(made["store"]).open(), []
+    parts = {part for file in opened.manifest("mpi", "1")[0]["files"].values() for part in opened.index(file)}
+
+    def sha256(data=b""):
+        hashed.append(len(data))
+        return hashlib.sha256(data)
+    monkeypatch.setattr(chunks, "hashlib", types.SimpleNamespace(sha256=sha256))
+    for prefix in None, None, "job":
+        servers.pulled(config, "mpi:1", prefix=prefix)
+        assert sorted(hashed) == sorted(size for _, size in parts)
+        hashed.clear()
+    # And each byte goes to the node once.
+    assert sum(len(text) for what, text in node.asked if what == DATA) == stores.ROOT_BYTES + 90_000 + 50_000
 
 
 def test_names_that_the_node_does_not_take(config):

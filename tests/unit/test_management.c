@@ -1112,6 +1112,44 @@ static void test_pages(void **)
 	assert_int_equal(ask(MANAGEMENT_LOG, "from=1"), EINVAL);
 }
 
+/* Only an image's data go to their place at once: as many as are still to come. */
+static void test_place(void **)
+{
+	struct management_message m = { MANAGEMENT_MAGIC, MANAGEMENT_VERSION, MANAGEMENT_DATA, 1,
+					10 };
+	u8 data[10] = "abcdefghi", *to;
+	char line[100], hex[65];
+
+	management_begin(ALL);
+	assert_null(management_place(1, &m, sizeof(m) + 10));
+	hex_of(data, sizeof(data), hex);
+	snprintf(line, sizeof(line), "image 10 %s", hex);
+	assert_int_equal(management_request(1, MANAGEMENT_IMAGE, line, (u32)strlen(line)), 0);
+	to = management_place(1, &m, sizeof(m) + 10);
+	assert_non_null(to);
+	assert_null(management_place(0, &m, sizeof(m) + 10));
+	assert_null(management_place(1, &m, sizeof(m) + 9));
+	m.what = MANAGEMENT_LIST;
+	assert_null(management_place(1, &m, sizeof(m) + 10));
+	m.what = MANAGEMENT_DATA;
+	m.version++;
+	assert_null(management_place(1, &m, sizeof(m) + 10));
+	m.version--;
+	m.magic++;
+	assert_null(management_place(1, &m, sizeof(m) + 10));
+	m.magic--;
+	m.size = 11;
+	assert_null(management_place(1, &m, sizeof(m) + 11));
+	assert_int_equal(management_request(1, MANAGEMENT_DATA, data, 4), 0);
+	m.size = 6;
+	assert_ptr_equal(management_place(1, &m, sizeof(m) + 6), to + 4);
+	assert_int_equal(management_request(1, MANAGEMENT_DATA, data + 4, 6), 0);
+	assert_null(management_place(1, &m, sizeof(m) + 6));
+	assert_int_equal(management_request(1, MANAGEMENT_IMAGE_END, "", 0), 0);
+	assert_memory_equal(to, data, sizeof(data));
+	assert_int_equal(ask(MANAGEMENT_IMAGE_REMOVE, "image"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1124,7 +1162,7 @@ int main(void)
 		cmocka_unit_test(test_pages),       cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_outcome),     cmocka_unit_test(test_file_text),
 		cmocka_unit_test(test_replace),     cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_thousand),
+		cmocka_unit_test(test_thousand),    cmocka_unit_test(test_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,11 +26,30 @@ static struct {
 	unsigned closed[MANAGEMENT_PORTS];
 } asked;
 static u32 answer_size;
+/* Where the data of requests go, if they shall go anywhere; whose it was asked for. */
+static struct {
+	u8 *to;
+	unsigned session;
+	struct management_message head;
+	u32 size;
+	unsigned calls;
+	const u8 *served;
+} place;
+
+u8 *management_place(unsigned session, const struct management_message *head, u32 size)
+{
+	place.calls++;
+	place.session = session;
+	place.head = *head;
+	place.size = size;
+	return place.to;
+}
 
 /* Of as many bytes as the test wants: the session, then the request's first byte. */
-void management_serve(struct vm *, unsigned session, const u8 *request, u32 size,
+void management_serve(struct vm *, unsigned session, const u8 *request, const u8 *data, u32 size,
 		      struct management_answer *out)
 {
+	place.served = data;
 	asked.calls++;
 	asked.session = session;
 	asked.size = size;
@@ -48,6 +67,7 @@ static int setup(void **)
 {
 	fake_host_reset();
 	memset(&asked, 0, sizeof(asked));
+	memset(&place, 0, sizeof(place));
 	answer_size = 20;
 	fake_vm_config.control.commands = true;
 	if (guest_start())
@@ -195,6 +215,67 @@ static void test_not_read(void **)
 	assert_int_equal(used(0), 4);
 }
 
+/* What is behind a head goes where it belongs at once, and nowhere else. */
+static void test_place(void **)
+{
+	struct {
+		struct management_message head;
+		u8 data[100];
+	} m = { { MANAGEMENT_MAGIC, MANAGEMENT_VERSION, MANAGEMENT_DATA, 7, 100 }, "" };
+	u8 to[101];
+
+	for (unsigned i = 0; i < sizeof(m.data); i++)
+		m.data[i] = (u8)(i + 1);
+	event(2, 6, 1);
+	memset(to, 0xee, sizeof(to));
+	place.to = to;
+	send_out(7, &m, sizeof(m));
+	assert_int_equal(place.calls, 1);
+	assert_true(place.session == 2 && place.size == sizeof(m) &&
+		    !memcmp(&place.head, &m.head, sizeof(m.head)));
+	assert_true(asked.calls == 1 && asked.size == sizeof(m) && place.served == to);
+	assert_memory_equal(to, m.data, sizeof(m.data));
+	assert_int_equal(to[sizeof(m.data)], 0xee);
+	/* Its answer was not read: the next one is not served, and goes nowhere. */
+	memset(to, 0xee, sizeof(to));
+	send_out(7, &m, sizeof(m));
+	assert_true(place.calls == 1 && asked.calls == 1 && to[0] == 0xee);
+	offer_in(6, 3, 64);
+	/* Cut in the head and in the data, which are not the guest's RAM from somewhere on. */
+	memcpy(guest_ptr(vm, gpa(DATA(7)), sizeof(m)), &m, sizeof(m));
+	set_desc(7, 9, DATA(7), 10, 1, 10);
+	set_desc(7, 10, DATA(7) + 10, 50, 1, 11);
+	set_desc(7, 11, DATA(7) + 60, sizeof(m) - 60, 0, 0);
+	offer(7, 9);
+	put(0, NOTIFY(7), 2, 7);
+	finish();
+	assert_true(place.calls == 2 && asked.calls == 2 && asked.size == sizeof(m));
+	assert_memory_equal(to, m.data, sizeof(m.data));
+	offer_in(6, 3, 64);
+	set_desc(7, 11, GUEST_RAM, sizeof(m) - 60, 0, 0);
+	offer(7, 9);
+	put(0, NOTIFY(7), 2, 7);
+	finish();
+	assert_true(asked.calls == 3 && !asked.size);
+	/* A head alone has no place, what is too long neither. */
+	offer_in(6, 3, 64);
+	send_out(7, &m, sizeof(m.head));
+	assert_true(place.calls == 3 && asked.calls == 4 && asked.size == sizeof(m.head));
+	offer_in(6, 3, 64);
+	set_desc(7, 9, DATA(7), 0x7000, 1, 10);
+	set_desc(7, 10, DATA(7), 0x1001, 0, 0);
+	offer(7, 9);
+	put(0, NOTIFY(7), 2, 7);
+	finish();
+	assert_true(place.calls == 3 && asked.calls == 5 && asked.size == 0x8001);
+	/* Elsewhere: behind the head. */
+	place.to = NULL;
+	offer_in(6, 3, 64);
+	send_out(7, &m, sizeof(m));
+	assert_true(place.calls == 4 && asked.calls == 6);
+	assert_memory_equal(place.served, m.data, sizeof(m.data));
+}
+
 /*
  * What is open is closed, once: by the driver, by its reset, by the VM's end; an answer is not the
  * next one's.
@@ -259,6 +340,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ports, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_there, setup, teardown),

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,7 +44,7 @@ static int write_all(int fd, const char *data, size_t n)
 	return 0;
 }
 
-/* Size and hash of all of it; into *copy, if that is a file. */
+/* Size and hash of all of it; into *copy, if that is a file. piece: room for one. */
 static int measure(int fd, FILE *copy, char *piece, struct margay_image *image)
 {
 	struct sha256 sha;
@@ -67,9 +66,9 @@ static int measure(int fd, FILE *copy, char *piece, struct margay_image *image)
 	return 0;
 }
 
-static int send_pieces(struct margay *m, struct margay_image *image, int fd, char *piece,
-		       char **answer)
+static int send_pieces(struct margay *m, struct margay_image *image, int fd, char **answer)
 {
+	char *piece = margay_place(m);
 	unsigned long at = 0;
 	int err = 0;
 	ssize_t n;
@@ -92,8 +91,7 @@ static int send_pieces(struct margay *m, struct margay_image *image, int fd, cha
 	return err ? err : margay_call(m, MANAGEMENT_IMAGE_END, "", 0, answer, NULL);
 }
 
-static int send_file(struct margay *m, struct margay_image *image, int fd, char *piece,
-		     char **answer)
+static int send_file(struct margay *m, struct margay_image *image, int fd, char **answer)
 {
 	char text[200], have[4] = "";
 	int n, err;
@@ -105,28 +103,26 @@ static int send_file(struct margay *m, struct margay_image *image, int fd, char 
 		return err;
 	image->sent =
 		!margay_value(*answer, "have", have, sizeof(have)) || strcmp(have, "yes") != 0;
-	return image->sent ? send_pieces(m, image, fd, piece, answer) : 0;
+	return image->sent ? send_pieces(m, image, fd, answer) : 0;
 }
 
 /* All of it goes by one port. */
-static int send_held(struct margay *m, struct margay_image *image, int fd, char *piece,
-		     char **answer)
+static int send_held(struct margay *m, struct margay_image *image, int fd, char **answer)
 {
-	return margay_hold(m, 1) ? -1 : send_file(m, image, fd, piece, answer);
+	return margay_hold(m, 1) ? -1 : send_file(m, image, fd, answer);
 }
 
 /* Finds out what it is first. */
-static int measure_and_send(struct margay *m, struct margay_image *image, int fd, char *piece,
-			    char **answer)
+static int measure_and_send(struct margay *m, struct margay_image *image, int fd, char **answer)
 {
 	FILE *copy = lseek(fd, 0, SEEK_SET) < 0 ? tmpfile() : NULL;
 	int err = -1, why;
 
-	if ((copy || lseek(fd, 0, SEEK_SET) >= 0) && !measure(fd, copy, piece, image)) {
+	if ((copy || lseek(fd, 0, SEEK_SET) >= 0) && !measure(fd, copy, margay_place(m), image)) {
 		int from = copy ? fileno(copy) : fd;
 
 		if (lseek(from, 0, SEEK_SET) >= 0)
-			err = send_held(m, image, from, piece, answer);
+			err = send_held(m, image, from, answer);
 	}
 	why = errno;
 	if (copy)
@@ -137,15 +133,11 @@ static int measure_and_send(struct margay *m, struct margay_image *image, int fd
 
 int margay_send_image(struct margay *m, struct margay_image *image, int fd, char **answer)
 {
-	char *piece = malloc(MARGAY_DATA_MAX);
-	int err = -1, why;
+	int err = image->known ? send_held(m, image, fd, answer)
+			       : measure_and_send(m, image, fd, answer);
+	int why = errno;
 
-	if (piece)
-		err = image->known ? send_held(m, image, fd, piece, answer)
-				   : measure_and_send(m, image, fd, piece, answer);
-	why = errno;
 	margay_hold(m, 0);
-	free(piece);
 	errno = why;
 	return err;
 }

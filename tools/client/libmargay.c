@@ -76,6 +76,11 @@ static int get(int fd, char *to, size_t n)
 	return 0;
 }
 
+char *margay_place(struct margay *m)
+{
+	return m->out.bytes + sizeof(m->out.head);
+}
+
 /* With its port open. */
 static int call(struct margay *m, enum management_request what, const void *data, size_t n)
 {
@@ -87,8 +92,8 @@ static int call(struct margay *m, enum management_request what, const void *data
 	}
 	m->out.head = (struct management_message){ MANAGEMENT_MAGIC, MANAGEMENT_VERSION, (u16)what,
 						   ++m->tag, (u32)n };
-	/* It may be in there already. */
-	memmove(m->out.bytes + sizeof(m->out.head), data, n);
+	if (data != margay_place(m))
+		memmove(margay_place(m), data, n);
 	do
 		sent = write(m->fd, m->out.bytes, sizeof(m->out.head) + n);
 	while (sent < 0 && errno == EINTR);

@@ -40,6 +40,8 @@ void margay_set_user(struct margay *m, const char *user);
 #define MARGAY_DATA_MAX (MANAGEMENT_MAX - sizeof(struct management_message))
 int margay_call(struct margay *m, enum management_request what, const void *data, size_t n,
 		char **answer, size_t *size);
+/* Where such data may lie, so that they are not copied. Another request takes the place. */
+char *margay_place(struct margay *m);
 
 /*
  * All lines that answer a request, in as many requests as it takes: 0 and *lines, for free(), or

@@ -133,6 +133,14 @@ int management_refuse(int err, const char *fmt, ...)
 	return -err;
 }
 
+u8 *management_place(unsigned session, const struct management_message *head, u32 size)
+{
+	if (head->magic != MANAGEMENT_MAGIC || head->version != MANAGEMENT_VERSION ||
+	    head->what != MANAGEMENT_DATA || head->size != size - sizeof(*head))
+		return NULL;
+	return images_place(session, head->size);
+}
+
 /* Why it is no message; 0: it is one. */
 static int judge(const struct management_message *m, u32 size)
 {
@@ -255,7 +263,7 @@ static void serve(unsigned what, const struct vm *vm, unsigned session, struct s
 	hello(vm);
 }
 
-void management_serve(struct vm *vm, unsigned session, const u8 *request, u32 size,
+void management_serve(struct vm *vm, unsigned session, const u8 *request, const u8 *data, u32 size,
 		      struct management_answer *out)
 {
 	struct management_message m = { 0 }, *head = (struct management_message *)out->data;
@@ -270,8 +278,7 @@ void management_serve(struct vm *vm, unsigned session, const u8 *request, u32 si
 	if (judge(&m, size))
 		refused++;
 	else
-		serve(m.what, vm, session,
-		      (struct span){ (const char *)request + sizeof(m), m.size });
+		serve(m.what, vm, session, (struct span){ (const char *)data, m.size });
 	if (cut)
 		out->size += (u32)snprintf((char *)out->data + out->size,
 					   sizeof(out->data) - out->size, CUT, line);

@@ -15,11 +15,17 @@ struct management_answer {
 };
 
 /*
- * Does what a request of `size` bytes says, which may be anything but stays as it is, and answers
- * in *out. What is longer than MANAGEMENT_MAX is not looked at. session: below MANAGEMENT_PORTS.
- * On a CPU of the management VM, of which there is one; one call at a time.
+ * Where what is behind this head of a request of `size` bytes must lie when it is served, and has
+ * room: an image's data, where they stay. NULL: anywhere.
  */
-void management_serve(struct vm *vm, unsigned session, const u8 *request, u32 size,
+u8 *management_place(unsigned session, const struct management_message *head, u32 size);
+/*
+ * Does what a request of `size` bytes says, which may be anything but stays as it is, and answers
+ * in *out. data: what is behind its head, there. What is longer than MANAGEMENT_MAX is not looked
+ * at. session: below MANAGEMENT_PORTS. On a CPU of the management VM, of which there is one; one
+ * call at a time.
+ */
+void management_serve(struct vm *vm, unsigned session, const u8 *request, const u8 *data, u32 size,
 		      struct management_answer *out);
 /*
  * Nobody waits for this session's answers any more: what it has begun is undone. As above, or when

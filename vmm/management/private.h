@@ -52,8 +52,9 @@ int images_bind(char name[VM_MODULE_MAX + 1]);
 void images_unbind(void);
 /* Such a name as files and people have it. */
 const char *images_shown(const char *name);
-/* transfers.c: ends one that has begun. */
+/* transfers.c: ends one that has begun; where its next bytes go, NULL: not so many more come. */
 void images_close(unsigned session);
+u8 *images_place(unsigned session, u64 size);
 /* vms.c: bytes that created VMs may take. Does a VM file name the module? */
 u64 vms_bytes(void);
 /* rights.c: may a VM that is made have what its file wants, but for its memory? 0, or -EINVAL. */

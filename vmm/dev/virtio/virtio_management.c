@@ -2,8 +2,8 @@
 /*
  * The ports of the management VM, `control = yes`: a console with several ports (virtio 1.2, 5.3),
  * each of which takes requests and gives their answers (docs/management-vm.md). A request is one
- * chain of the guest's, copied once, then judged. A guest that does not read its answers gets no
- * others.
+ * chain of the guest's, copied once, then judged; an image's data go where they stay. A guest that
+ * does not read its answers gets no others.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -166,19 +166,40 @@ static bool give(struct control *c, unsigned i)
 	return chains == CHAINS;
 }
 
+/*
+ * The request, at c->request, but what is behind its head: at *data. How long it is; 0: it could
+ * not be read. What is too long is no message, whatever it says.
+ */
+static u32 read_request(struct control *c, unsigned i, const u8 **data)
+{
+	struct virtio *v = &c->virtio;
+	const struct port *p = &c->port[i];
+	struct management_message head;
+	u32 size = (u32)MIN(virtio_bytes(v, false), (u64)UINT32_MAX),
+	    whole = MIN(size, MANAGEMENT_MAX), first = MIN(whole, (u32)sizeof(head));
+	u8 *to = NULL;
+
+	if (!virtio_read(v, 0, c->request, first))
+		return 0;
+	memcpy(&head, c->request, sizeof(head));
+	if (size > first && size == whole && p->sent == p->answer.size)
+		to = management_place(i, &head, size);
+	to = to ? to : c->request + first;
+	*data = to;
+	return virtio_read(v, first, to, whole - first) ? size : 0;
+}
+
 /* One request: true. */
 static bool take(struct control *c, unsigned i)
 {
 	struct virtio *v = &c->virtio;
 	struct port *p = &c->port[i];
+	const u8 *data = c->request;
 	u32 size;
 
 	if (!virtio_next(v, QUEUE_OUT(i)))
 		return false;
-	size = (u32)MIN(virtio_bytes(v, false), (u64)UINT32_MAX);
-	/* What is too long is no message, whatever it says. */
-	if (!virtio_read(v, 0, c->request, MIN(size, MANAGEMENT_MAX)))
-		size = 0;
+	size = read_request(c, i, &data);
 	virtq_done(&v->queue[QUEUE_OUT(i)], v->chain.head, 0);
 	if (p->sent < p->answer.size) {
 		p->late = true;
@@ -187,7 +208,7 @@ static bool take(struct control *c, unsigned i)
 		return true;
 	}
 	p->sent = 0;
-	management_serve(v->pci.vm, i, c->request, size, &p->answer);
+	management_serve(v->pci.vm, i, c->request, data, size, &p->answer);
 	return true;
 }
 
