@@ -38,4 +38,25 @@ struct host_platform {
 /* Once, on the boot CPU, before any VM exists. */
 void host_platform(struct host_platform *out);
 
+/*
+ * A watchdog of the machine's, which firmware or a BMC may have left running: no guest sees it, and
+ * nobody feeds it.
+ */
+enum host_watchdog_state {
+	HOST_WATCHDOG_OFF,
+	HOST_WATCHDOG_HARMLESS, /* it runs, but does nothing */
+	HOST_WATCHDOG_RUNS,
+	HOST_WATCHDOG_UNKNOWN
+};
+struct host_watchdog {
+	const char *name; /* "WDAT", "TCO", "SP5100", "FCH", "BMC" */
+	enum host_watchdog_state state;
+	bool timed;
+	u32 seconds;      /* until it runs out, if timed */
+	const char *what; /* it does then; why it does nothing; why it is unknown */
+};
+#define HOST_WATCHDOGS 2
+/* How many are known to be there. By reads, and by a question to a BMC: a second at most. */
+unsigned host_watchdogs(struct host_watchdog out[HOST_WATCHDOGS]);
+
 #endif

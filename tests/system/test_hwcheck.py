@@ -92,6 +92,14 @@ def test_two_nodes_and_devices():
     assert re.search("unfit for a VM: a bridge stays the node's", port)
 
 
+@pytest.mark.full
+def test_watchdogs():
+    """QEMU's BMC is asked by KCS, and its chipset's TCO is read: both are off, or may not restart the machine."""
+    report = check("watchdogs", "qemu", "check=1", ["-device", "ipmi-bmc-sim,id=bmc0", "-device", "isa-ipmi-kcs,bmc=bmc0"])
+    assert report.features["watchdog, BMC"] == ("ok", "off")
+    assert report.state("watchdog, TCO") == "ok"
+
+
 # What QEMU and Bochs are told to leave out: the lines that change, and whether a VM can still run.
 LACKS = {
     "svm": ("qemu", ["-cpu", "max,-svm,-x2apic"], {"virtualization": "MISSING", "x2APIC": "MISSING"}, False),

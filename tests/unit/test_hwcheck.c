@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/report/hwcheck_proposal.c vmm/report/hwcheck_watch.c @tests/unit/vm_files.sources lib/span.c */
+/* UNIT: vmm/report/hwcheck_proposal.c vmm/report/hwcheck_watch.c vmm/report/hwcheck_watchdogs.c @tests/unit/vm_files.sources lib/span.c */
 /*
  * The hardware check on machines that lack this and that: each shows in its
  * own line, in the order of what matters, and in the result. The machine is
@@ -124,6 +124,16 @@ enum cpus_state hwcheck_rate(char *text, size_t size)
 {
 	snprintf(text, size, "1.9 GHz");
 	return rate;
+}
+
+/* test_host_watchdogs.c and test_host_bmc.c have the real ones. */
+static struct host_watchdog watchdogs[HOST_WATCHDOGS];
+static unsigned nr_watchdogs;
+
+unsigned host_watchdogs(struct host_watchdog out[HOST_WATCHDOGS])
+{
+	memcpy(out, watchdogs, sizeof(watchdogs));
+	return nr_watchdogs;
 }
 
 /* test_pci_segments.c has the real one. */
@@ -328,6 +338,8 @@ static int reset(void **)
 	machine.platform =
 		(struct host_platform){ true, true, true, "VT-d", 2, true, true, "", false };
 	mtrrs = rate = CPUS_GOOD;
+	watchdogs[0] = (struct host_watchdog){ .name = "TCO" };
+	nr_watchdogs = 1;
 	segments = false;
 	seconds = 1;
 	stay = dumped = json = false;
@@ -552,6 +564,35 @@ static void test_off_and_unknown(void **)
 	assert_int_equal(missing(), 0);
 }
 
+static void test_watchdogs(void **)
+{
+	assert_true(check());
+	expect("ok       watchdog, TCO: off\n");
+	watchdogs[0] = (struct host_watchdog){ "TCO", HOST_WATCHDOG_RUNS, true, 12,
+					       "the machine restarts" };
+	watchdogs[1] = (struct host_watchdog){ "BMC", HOST_WATCHDOG_HARMLESS, false, 0,
+					       "it does nothing when it runs out" };
+	nr_watchdogs = 2;
+	assert_true(check());
+	expect("MISSING  watchdog, TCO: it runs, 12 s left, then the machine restarts: neither Margay nor a VM feeds "
+	       "it; switch it off in the setup (watchdog, TCO)\n");
+	expect("ok       watchdog, BMC: it runs, but it does nothing when it runs out\n");
+	assert_int_equal(missing(), 1);
+	watchdogs[0] = (struct host_watchdog){ .name = "FCH",
+					       .state = HOST_WATCHDOG_UNKNOWN,
+					       .what = "its registers do not answer" };
+	watchdogs[1] = (struct host_watchdog){ "BMC", HOST_WATCHDOG_RUNS, true, ~0u,
+					       "the machine goes off and on again" };
+	assert_true(check());
+	expect("unknown  watchdog, FCH: its registers do not answer: look into the setup, should the node restart by itself\n");
+	/* The longest of all, whole. */
+	expect("MISSING  watchdog, BMC: it runs, 4294967295 s left, then the machine goes off and on again: neither Margay nor "
+	       "a VM feeds it; switch it off in the setup (OS watchdog, FRB-2), or from elsewhere: ipmitool -H BMC mc watchdog off\n");
+	nr_watchdogs = 0;
+	assert_true(check());
+	expect("unknown  watchdog: no table WDAT, no chipset or BMC whose watchdog the check can read\n");
+}
+
 static void test_unable(void **)
 {
 	machine.find_error = -ENODEV;
@@ -598,6 +639,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stay, reset),
 		cmocka_unit_test_setup(test_lacks, reset),
 		cmocka_unit_test_setup(test_off_and_unknown, reset),
+		cmocka_unit_test_setup(test_watchdogs, reset),
 		cmocka_unit_test_setup(test_unable, reset),
 		cmocka_unit_test_setup(test_long_line_is_not_cut, reset),
 	};

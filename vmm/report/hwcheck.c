@@ -20,6 +20,7 @@
 #include "vmm/report/hwcheck_dump.h"
 #include "vmm/report/hwcheck_proposal.h"
 #include "vmm/report/hwcheck_watch.h"
+#include "vmm/report/hwcheck_watchdogs.h"
 #include "vmm/report/report.h"
 #include "vmm/vm/service.h"
 
@@ -252,6 +253,27 @@ static void check_all_cpus(void)
 	feature(states[is], "clock rate", "%s", text);
 }
 
+/* One that firmware has left running restarts the node in the middle of a job. */
+static void check_watchdogs(void)
+{
+	static const enum state states[] = { [HOST_WATCHDOG_OFF] = OK,
+					     [HOST_WATCHDOG_HARMLESS] = OK,
+					     [HOST_WATCHDOG_RUNS] = MISSING,
+					     [HOST_WATCHDOG_UNKNOWN] = UNKNOWN };
+	struct host_watchdog w[HOST_WATCHDOGS];
+	unsigned n = host_watchdogs(w);
+	char name[32], text[240];
+
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "watchdog, %s", w[i].name);
+		hwcheck_watchdog(&w[i], text, sizeof(text));
+		feature(states[w[i].state], name, "%s", text);
+	}
+	if (!n)
+		feature(UNKNOWN, "watchdog",
+			"no table WDAT, no chipset or BMC whose watchdog the check can read");
+}
+
 static void check_iommu(const struct host_platform *p)
 {
 	const char *now = "";
@@ -334,6 +356,7 @@ static void check_performance(unsigned seconds)
 		feature(MISSING, "bare metal", "CPUID 1 ECX bit 31: this node is itself a VM");
 	else
 		feature(OK, "bare metal", "%s", "");
+	check_watchdogs();
 	check_silence(seconds);
 }
 
