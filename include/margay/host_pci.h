@@ -271,6 +271,7 @@ struct host_iommu_user {
 	 */
 	void (*blocked)(void *arg, unsigned index, bool storm);
 	void *arg;
+	int node; /* of its CPUs: tables come from there */
 };
 
 /* Makes one that reaches nothing. 0; -ENOMEM; -ENOSPC: the IOMMUs hold no more. */

@@ -125,7 +125,7 @@ int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **ou
 		return -ENOMEM;
 	common(&all);
 	format = all.snoops && iommu_ops->snooped ? iommu_ops->snooped : iommu_ops->format;
-	if (stage2_init(&d->tables, format, &stage2_host_pages, all.max_leaf)) {
+	if (stage2_init(&d->tables, format, &stage2_host_pages, all.max_leaf, user->node)) {
 		host_pages_free(d, DOMAIN_PAGES);
 		return -ENOMEM;
 	}

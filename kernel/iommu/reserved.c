@@ -14,7 +14,8 @@
 
 static struct host_iommu *reserved;
 static const struct host_iommu_user firmware = { .name = "the firmware",
-						 .mode = "the firmware's (RMRR)" };
+						 .mode = "the firmware's (RMRR)",
+						 .node = -1 };
 
 static const char *table_name(void)
 {

@@ -25,7 +25,7 @@ static u64 pool[PAGES][512] __aligned(4096);
 static bool used[PAGES];
 static unsigned in_use, limit;
 
-static void *pool_alloc(void)
+static void *pool_alloc(int)
 {
 	if (in_use >= limit)
 		return NULL;
@@ -294,7 +294,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	limit = how & 8 ? fuzz_u8(&in) % PAGES : PAGES;
 	memset(used, 0, sizeof(used));
 	err = stage2_init(&s, how & 1 ? &ept_format : &npt_format, &mem,
-			  (how >> 1 & 3) % LEAF_SIZES);
+			  (how >> 1 & 3) % LEAF_SIZES, -1);
 	CHECK((err == -ENOMEM) == !limit);
 	for (unsigned i = 0; !err && in.left && i < STEPS && in_use < PAGES - 12; i++) {
 		u8 op = fuzz_u8(&in);

@@ -27,7 +27,7 @@ void fake_host_reset(void)
 
 /* ---- memory ---- */
 
-void *host_pages_alloc(unsigned count, int)
+void *host_pages_alloc(unsigned count, int node)
 {
 	void *p;
 
@@ -37,6 +37,8 @@ void *host_pages_alloc(unsigned count, int)
 	if (p) {
 		memset(p, 0, count * PAGE_SIZE);
 		fake_host.pages_in_use += count;
+		if (node >= 0 && node < FAKE_NODES)
+			fake_host.pages_on[node] += count;
 	}
 	return p;
 }

@@ -15,6 +15,7 @@
 
 #define FAKE_MSRS 32
 #define FAKE_CPUS 4
+#define FAKE_NODES 4
 #define FAKE_RAMS 4
 #define FAKE_EXTENTS 32
 #define FAKE_RAM_BASE 0x200000000000ull /* far from all else in a process, ASan's shadow included */
@@ -75,6 +76,7 @@ struct fake_host {
 	u32 smbios_size;
 	struct host_cpu_info cpus[FAKE_CPUS];
 	struct host_mitigations mitigations; /* of each CPU */
+	unsigned pages_on[FAKE_NODES]; /* so many were asked for on it */
 	unsigned nr_cpus;
 	unsigned this_cpu;
 	unsigned nr_nodes;

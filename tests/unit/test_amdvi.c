@@ -528,7 +528,7 @@ static void test_judged(void **)
 	assert_string_equal(unit.broken, "does not answer");
 }
 
-static void *s2_alloc(void)
+static void *s2_alloc(int)
 {
 	return host_pages_alloc(1, -1);
 }
@@ -552,8 +552,8 @@ static void test_domains(void **)
 	struct stage2 a, b;
 
 	start_well();
-	assert_int_equal(stage2_init(&a, amdvi_ops.format, &mem, LEAF_1G), 0);
-	assert_int_equal(stage2_init(&b, amdvi_ops.format, &mem, LEAF_1G), 0);
+	assert_int_equal(stage2_init(&a, amdvi_ops.format, &mem, LEAF_1G, -1), 0);
+	assert_int_equal(stage2_init(&b, amdvi_ops.format, &mem, LEAF_1G, -1), 0);
 	assert_int_equal(stage2_map(&a, 0, GIB(4), GIB(1) + MIB(2) + KIB(4), STAGE2_R | STAGE2_W,
 				    MEMTYPE_WB),
 			 0);
@@ -595,7 +595,7 @@ static void test_flush(void **)
 
 	start_well();
 	assert_true(unit.keeps_absent);
-	assert_int_equal(stage2_init(&s, amdvi_ops.format, &mem, LEAF_1G), 0);
+	assert_int_equal(stage2_init(&s, amdvi_ops.format, &mem, LEAF_1G, -1), 0);
 	assert_int_equal(stage2_map(&s, 0, GIB(4), GIB(1), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
 	assert_int_equal(amdvi_ops.set(&unit, 0x311, 7, stage2_root(&s)), 0);
 	hw.log[0] = 0;

@@ -107,8 +107,8 @@ static void hear(void *arg, unsigned index, bool storm)
 	heard[i].count++;
 }
 
-static const struct host_iommu_user vm0 = { "vm0", "dma = iommu", hear, (void *)0 },
-				    vm1 = { "vm1", "dma = window", hear, (void *)1 };
+static const struct host_iommu_user vm0 = { "vm0", "dma = iommu", hear, (void *)0, 2 },
+				    vm1 = { "vm1", "dma = window", hear, (void *)1, -1 };
 static char remap_log[200]; /* what units were told, in order */
 struct interrupt {
 	u32 apic_id;
@@ -229,7 +229,9 @@ static unsigned nr_shadows;
 static bool no_shadows; /* their instructions would be counted */
 static unsigned nr_flushes;
 
-void *host_pages_alloc(unsigned count, int)
+static unsigned on_node_2;
+
+void *host_pages_alloc(unsigned count, int node)
 {
 	void *p = pages_left >= count ? memset(aligned_alloc(PAGE_SIZE, count * PAGE_SIZE), 0,
 					       count * PAGE_SIZE)
@@ -237,6 +239,7 @@ void *host_pages_alloc(unsigned count, int)
 
 	if (!p)
 		return NULL;
+	on_node_2 += node == 2 ? count : 0;
 	pages += count;
 	pages_left -= count;
 	if (count == 1 && !no_shadows && nr_shadows < ARRAY_SIZE(shadow)) {
@@ -761,6 +764,7 @@ static void test_one_works(void **)
 	start_says[1] = "does not answer";
 	iommu_init();
 	assert_int_equal(message, 0);
+	on_node_2 = 0;
 	assert_int_equal(host_iommu_create(&vm0, &d), 0);
 	assert_int_equal(host_iommu_map(d, 0, hpa(GIB(4)), GIB(1)), 0);
 	assert_int_equal(host_iommu_map(d, BIT(40), hpa(GIB(5)), MIB(2)), 0);
@@ -770,7 +774,9 @@ static void test_one_works(void **)
 	 */
 	assert_int_equal(host_iommu_attach(d, FAR), 0);
 	assert_true(first_leaf(told[0].root, 30) & PTE_PS);
+	/* All of them on the node of the VM's CPUs. */
 	assert_int_equal(d->tables.tables, 4);
+	assert_int_equal(on_node_2, 4);
 	assert_int_equal(written_back(d->tables.root, 3), 4);
 	/* And by the time that it drops what it keeps of them, as they change under it. */
 	watched = d;
@@ -1196,7 +1202,7 @@ static void test_abandoned(void **)
 	struct host_iommu_state s;
 	struct host_iommu *d, *next;
 
-	*user = (struct host_iommu_user){ "vm0", "dma = iommu", hear, (void *)0 };
+	*user = (struct host_iommu_user){ "vm0", "dma = iommu", hear, (void *)0, -1 };
 	iommu_init();
 	assert_int_equal(host_iommu_create(user, &d), 0);
 	assert_int_equal(host_iommu_attach(d, FAR), 0);

@@ -148,6 +148,8 @@ static void destroy(void)
 static struct gpa_map map; /* of the next VM */
 static const struct vm_config *whose;
 
+static u16 host_cpu[1];
+
 static int create(void)
 {
 	int err;
@@ -160,6 +162,7 @@ static int create(void)
 	vcpu.vm = &parts.vm;
 	parts.vm.vcpus = by_id;
 	parts.vm.nr_vcpus = 1;
+	parts.vm.host_cpu = host_cpu;
 	err = __start_vdevs[0]->create(&parts.vm, &parts.vm.device[0]);
 	if (err)
 		destroy();
@@ -1103,10 +1106,12 @@ static void test_on_fault(void **)
 	refused("vm0.conf:7: pci: on_fault: the node has no IOMMU that blocks anything\n");
 	assert_false(pci_iommu_text(0, text, sizeof(text)));
 	fake_host.iommu = true;
+	fake_host.cpus[0].node = 2;
 	for (config.on_fault = ON_FAULT_REPORT; config.on_fault <= ON_FAULT_RESTART;
 	     config.on_fault++) {
 		assert_int_equal(create(), 0);
 		assert_string_equal(fake_host.iommu_user->name, "vm0");
+		assert_int_equal(fake_host.iommu_user->node, 2);
 		assert_string_equal(fake_host.iommu_user->mode, "dma = identity");
 		told(0, false);
 		assert_int_equal(parts.vm.end,

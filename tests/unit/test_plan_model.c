@@ -99,7 +99,7 @@ static void check_memory(void)
 				    !taken[p / PAGE_SIZE_2M]);
 }
 
-static void *table_alloc(void)
+static void *table_alloc(int)
 {
 	return memset(aligned_alloc(PAGE_SIZE, PAGE_SIZE), 0, PAGE_SIZE);
 }
@@ -139,7 +139,7 @@ static void check_tables(const struct stage2_format *format)
 	u64 bytes = 0;
 
 	max = MIN(max, (enum stage2_leaf)config.leaf);
-	assert_int_equal(stage2_init(&s, format, &mem, max), 0);
+	assert_int_equal(stage2_init(&s, format, &mem, max, -1), 0);
 	for (unsigned i = 0; i < plan.map.count; i++) {
 		const struct gpa_region *r = &plan.map.region[i];
 

@@ -86,7 +86,7 @@ bool vm_end(struct vm *vm, enum vm_end why)
 	return true;
 }
 
-static void *page_alloc(void)
+static void *page_alloc(int)
 {
 	return memset(aligned_alloc(4096, 4096), 0, 4096);
 }
@@ -187,7 +187,7 @@ static unsigned stale_accesses(bool without_flush)
 		vcpus[i].id = i;
 		vcpus[i].stage2_seen = STAGE2_ABSENT;
 	}
-	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M), 0);
+	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M, -1), 0);
 	for (unsigned i = 0; i < VCPUS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, run, &vcpus[i]), 0);
 	for (unsigned i = 0; i < VCPUS; i++)
@@ -222,7 +222,7 @@ static void setup_joined(void)
 		vcpus[i] = (struct vcpu){ .vm = &parts.vm, .id = i, .stage2_seen = STAGE2_ABSENT };
 		shootdown_join(&vcpus[i]);
 	}
-	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M), 0);
+	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M, -1), 0);
 	for (u64 page = 0; page < PAGES; page++)
 		assert_int_equal(vm_map(&parts.vm, gpa(page * STRIDE), hpa(page * PAGE_SIZE),
 					PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB),
@@ -476,7 +476,7 @@ static void absent_are_not_waited_for(void **)
 		by_id[i] = &vcpus[i];
 		vcpus[i] = (struct vcpu){ .vm = &parts.vm, .id = i, .stage2_seen = STAGE2_ABSENT };
 	}
-	assert_int_equal(stage2_init(&parts.stage2, &npt_format, &mem, LEAF_2M), 0);
+	assert_int_equal(stage2_init(&parts.stage2, &npt_format, &mem, LEAF_2M, -1), 0);
 	shootdown_join(&vcpus[0]);
 	vm_stage2_lock(&vcpus[0]);
 	assert_int_equal(vm_unmap(&vcpus[0], gpa(0), PAGE_SIZE), 0);

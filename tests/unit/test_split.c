@@ -25,8 +25,11 @@ static u16 host_cpu[2];
 static unsigned locks, flushes;
 static int budget; /* tables */
 
-static void *table(void)
+static int node; /* asked for last */
+
+static void *table(int on)
 {
+	node = on;
 	return budget-- > 0 ? memset(aligned_alloc(4096, 4096), 0, 4096) : NULL;
 }
 
@@ -70,13 +73,14 @@ static int setup(void **)
 	budget = 100;
 	flushes = 0;
 	fake_host.mitigations.flags = 0;
+	fake_host.nr_cpus = 2;
 	memset(&parts, 0, sizeof(parts));
 	config.trusted = false;
 	parts.vm.config = &config;
 	parts.vm.nr_host_cpus = 2;
 	parts.vm.host_cpu = host_cpu;
 	vcpu.vm = &parts.vm;
-	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M), 0);
+	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M, -1), 0);
 	parts.stage2.small_exec = true;
 	assert_int_equal(stage2_map(&parts.stage2, 0, GIB(4), MIB(16), STAGE2_RWX, MEMTYPE_WB), 0);
 	assert_int_equal(stage2_map(&parts.stage2, MIB(16), GIB(5), MIB(4), STAGE2_R | STAGE2_W,
@@ -112,7 +116,11 @@ static bool may_execute(u64 at)
 static void test_fetch(void **)
 {
 	assert_false(may_execute(MIB(4)));
+	fake_host.cpus[1].node = 2;
+	vcpu.cpu = 1;
 	assert_true(vm_execute(&vcpu, gpa(MIB(4) + 0x1234)));
+	/* Who fetches there walks it. */
+	assert_int_equal(node, 2);
 	assert_true(may_execute(MIB(4)) && may_execute(MIB(6) - 1));
 	assert_false(may_execute(MIB(6)) || may_execute(MIB(4) - 1));
 	assert_int_equal(flushes, 1);

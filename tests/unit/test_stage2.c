@@ -17,12 +17,15 @@
 
 static int budget; /* pages that may still be allocated */
 static int live;
+static unsigned on_node[4]; /* tables that were asked for there */
 
-static void *page_alloc(void)
+static void *page_alloc(int node)
 {
 	if (budget-- <= 0)
 		return NULL;
 	live++;
+	if (node >= 0)
+		on_node[node]++;
 	return memset(aligned_alloc(4096, 4096), 0, 4096);
 }
 
@@ -54,7 +57,7 @@ static int setup(void **)
 
 static void init(struct stage2 *s, const struct stage2_format *fmt, enum stage2_leaf max)
 {
-	assert_int_equal(stage2_init(s, fmt, &mem, max), 0);
+	assert_int_equal(stage2_init(s, fmt, &mem, max, -1), 0);
 }
 
 static void finish(struct stage2 *s)
@@ -98,6 +101,25 @@ static void round_trip(void **)
 	for (unsigned prot = 0; prot < 8; prot++)
 		assert_int_equal(
 			ept_format.prot(ept_format.leaf(0x1000, LEAF_4K, prot, MEMTYPE_WB)), prot);
+}
+
+/* Tables come from where their user says, each as it is made. */
+static void near(void **)
+{
+	struct stage2 s;
+
+	memset(on_node, 0, sizeof(on_node));
+	assert_int_equal(stage2_init(&s, &npt_format, &mem, LEAF_2M, 3), 0);
+	assert_int_equal(stage2_map(&s, 0, 0, MIB(2), STAGE2_RWX, MEMTYPE_WB), 0);
+	assert_true(on_node[3] == 3 && s.tables == 3);
+	s.node = 1;
+	assert_int_equal(stage2_map(&s, GIB(1), GIB(1), MIB(2), STAGE2_RWX, MEMTYPE_WB), 0);
+	assert_int_equal(stage2_map(&s, MIB(2), MIB(2), MIB(2), STAGE2_RWX, MEMTYPE_WB), 0);
+	assert_true(on_node[3] == 3 && on_node[1] == 1);
+	s.node = 2;
+	assert_int_equal(stage2_unmap(&s, MIB(2), KIB(4)), 0);
+	assert_int_equal(on_node[2], 1);
+	finish(&s);
 }
 
 static void largest_leaves(void **)
@@ -346,7 +368,7 @@ static void out_of_memory(void **)
 		int err;
 
 		budget = pages;
-		err = stage2_init(&s, &npt_format, &mem, LEAF_1G);
+		err = stage2_init(&s, &npt_format, &mem, LEAF_1G, -1);
 		if (!err)
 			err = stage2_map(&s, 0, KIB(4), KIB(4), STAGE2_RWX, MEMTYPE_WB);
 		/* Root and three lower levels. */
@@ -401,6 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(leaf_bits, setup),
 		cmocka_unit_test_setup(round_trip, setup),
+		cmocka_unit_test_setup(near, setup),
 		cmocka_unit_test_setup(largest_leaves, setup),
 		cmocka_unit_test_setup(congruence_decides, setup),
 		cmocka_unit_test_setup(large_bars, setup),

@@ -97,7 +97,13 @@ static void test_not_on(void **)
 	fake_host.nr_msrs = 1;
 	fake_host.msrs[0] = (__typeof__(fake_host.msrs[0])){ MSR_EFER, 0 };
 	fake_host.log[0] = '\0';
+	host_pages_free(cpus[0].hsave, 1);
+	host_pages_free(cpus[0].host_vmcb, 1);
+	cpus[0].hsave = cpus[0].host_vmcb = NULL;
+	fake_host.cpus[0].node = 3;
 	assert_int_equal(svm_cpu_on(), 0);
+	/* Where the CPU's state goes at each entry: on its own node. */
+	assert_int_equal(fake_host.pages_on[3], 2);
 	assert_string_equal(fake_host.log, "");
 	assert_int_equal(fake_host.msrs[0].value & EFER_SVME, EFER_SVME);
 	assert_int_equal(*fake_msr(MSR_AMD_VM_HSAVE_PA), host_virt_to_hpa(cpus[0].hsave).v);

@@ -278,9 +278,24 @@ static void test_power_on(void **)
 	assert_true(!svm_vcpu(&vcpu)->vmcb->event_inj && !svm_vcpu(&vcpu)->stepping);
 }
 
+/* What a CPU reads and writes at each exit is on its own NUMA node. */
+static void test_near(void **)
+{
+	unsigned before = fake_host.pages_in_use;
+	struct vcpu other = { .vm = &parts.vm, .cpu = 1 };
+
+	fake_host.nr_cpus = 2;
+	fake_host.cpus[1].node = 3;
+	assert_int_equal(svm_vcpu_create(&other), 0);
+	assert_int_equal(fake_host.pages_on[3], fake_host.pages_in_use - before);
+	svm_vcpu_destroy(&other);
+	assert_int_equal(fake_host.pages_in_use, before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_near, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_controls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bus_lock, setup, teardown),

@@ -34,7 +34,7 @@ struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
 extern void (*const __start_monitor_services[])(void);
 
-static void *table(void)
+static void *table(int)
 {
 	return budget-- > 0 ? memset(aligned_alloc(4096, 4096), 0, 4096) : NULL;
 }
@@ -108,7 +108,7 @@ static int setup(void **)
 	parts.map.count = 2;
 	parts.map.region[0] = (struct gpa_region){ .gpa = 0, .size = MIB(64), .hpa = GIB(4) };
 	parts.map.region[1] = (struct gpa_region){ .gpa = GIB(4), .size = MIB(4), .hpa = GIB(2) };
-	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M), 0);
+	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M, -1), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		const struct gpa_region *r = &parts.map.region[i];
 

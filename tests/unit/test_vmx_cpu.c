@@ -196,7 +196,9 @@ static void test_firmware(void **)
 	*fake_msr(0x3a) = 0;
 	assert_int_equal(probe(), 0);
 	fake_cpu.cr[0] = 0x10;
+	fake_host.cpus[0].node = 3;
 	assert_int_equal(vmx_cpu_on(), 0);
+	assert_int_equal(fake_host.pages_on[3], 1);
 	assert_int_equal(*fake_msr(0x3a), 5);
 	assert_int_equal(fake_cpu.cr[0], 0x80000031);
 	assert_int_equal(fake_cpu.cr[4], 0x2000);

@@ -491,7 +491,7 @@ static void test_left_on(void **)
 	assert_int_equal(hw.record[1][1], 0);
 }
 
-static void *s2_alloc(void)
+static void *s2_alloc(int)
 {
 	return host_pages_alloc(1, -1);
 }
@@ -512,8 +512,9 @@ static const struct stage2_mem mem = { s2_alloc, s2_free, s2_to_hpa, s2_to_virt 
 
 static void build(struct stage2 *s)
 {
-	assert_int_equal(
-		stage2_init(s, unit.snoops ? vtd_ops.snooped : vtd_ops.format, &mem, LEAF_1G), 0);
+	assert_int_equal(stage2_init(s, unit.snoops ? vtd_ops.snooped : vtd_ops.format, &mem,
+				     LEAF_1G, -1),
+			 0);
 	assert_int_equal(stage2_map(s, 0, GIB(3), GIB(1), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
 	assert_int_equal(stage2_map(s, GIB(1), GIB(8), MIB(2), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
 	assert_int_equal(stage2_map(s, GIB(2), GIB(9), KIB(4), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);

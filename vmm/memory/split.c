@@ -28,6 +28,7 @@ bool vm_execute(struct vcpu *vcpu, gpa_t gpa)
 	if (!s->small_exec || !guest_ptr(vcpu->vm, gpa, 1))
 		return false;
 	vm_stage2_lock(vcpu);
+	s->node = host_cpu_info(vcpu->cpu)->node;
 	err = stage2_execute(s, gpa.v);
 	vm_stage2_unlock(vcpu->vm);
 	/* Other vCPUs may still have the old leaf, and come here, too. */

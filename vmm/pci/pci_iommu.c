@@ -198,8 +198,8 @@ int pci_iommu_create(struct vm *vm, struct vm_pci *pci)
 			       ? 0
 			       : pci_refuse(vm,
 					    "on_fault: the node has no IOMMU that blocks anything");
-	pci->user =
-		(struct host_iommu_user){ vm->config->name, modes[vm->config->dma], blocked, vm };
+	pci->user = (struct host_iommu_user){ vm->config->name, modes[vm->config->dma], blocked, vm,
+					      host_cpu_info(vm->host_cpu[0])->node };
 	err = host_iommu_create(&pci->user, &vm_parts(vm)->domain);
 	if (err == -ENOSPC)
 		return pci_refuse(vm, "its IOMMUs hold no more VMs");

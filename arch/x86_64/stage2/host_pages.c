@@ -3,9 +3,9 @@
 #include <margay/host.h>
 #include "arch/x86_64/stage2/stage2.h"
 
-static void *alloc(void)
+static void *alloc(int node)
 {
-	return host_pages_alloc(1, -1);
+	return host_pages_alloc(1, node);
 }
 
 static void free_page(void *page)

@@ -29,7 +29,7 @@ static u64 leaf_hpa(u64 entry, unsigned level)
 
 static u64 *table_alloc(struct stage2 *s)
 {
-	u64 *t = s->mem->alloc();
+	u64 *t = s->mem->alloc(IS_ENABLED(CONFIG_NUMA) ? s->node : -1);
 
 	if (t)
 		s->tables++;
@@ -73,9 +73,9 @@ static void set_table(const struct stage2 *s, u64 *e, const u64 *table, unsigned
 }
 
 int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem,
-		enum stage2_leaf max_leaf)
+		enum stage2_leaf max_leaf, int node)
 {
-	*s = (struct stage2){ .fmt = fmt, .mem = mem, .max_leaf = max_leaf };
+	*s = (struct stage2){ .fmt = fmt, .mem = mem, .max_leaf = max_leaf, .node = node };
 	s->root = table_alloc(s);
 	return s->root ? 0 : -ENOMEM;
 }

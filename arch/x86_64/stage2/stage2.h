@@ -33,12 +33,12 @@ extern const struct stage2_format ept_format, npt_format;
 
 /* Where tables come from: zeroed 4 KiB pages, and the two directions of their address. */
 struct stage2_mem {
-	void *(*alloc)(void);
+	void *(*alloc)(int node); /* on a NUMA node, where possible; -1: any */
 	void (*free)(void *page);
 	u64 (*to_hpa)(const void *page);
 	void *(*to_virt)(u64 hpa);
 };
-/* host_pages.c: pages of the hypervisor's own, on any node */
+/* host_pages.c: pages of the hypervisor's own */
 extern const struct stage2_mem stage2_host_pages;
 
 struct stage2 {
@@ -49,6 +49,7 @@ struct stage2 {
 	bool small_exec;
 	/* to memory, for who walks nothing else; NULL. After it, too */
 	void (*written)(const void *from, size_t size);
+	int node; /* whose memory the next tables come from; after stage2_init() */
 	u64 *root;
 	/* tables taken out, linked by their first entry, until stage2_reap() */
 	u64 *retired;
@@ -56,9 +57,9 @@ struct stage2 {
 	u64 leaves[LEAF_SIZES]; /* mapped leaves by size */
 };
 
-/* Empty tables; leaves no larger than max_leaf. 0 or -ENOMEM. */
+/* Empty tables, from `node`; leaves no larger than max_leaf. 0 or -ENOMEM. */
 int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem,
-		enum stage2_leaf max_leaf);
+		enum stage2_leaf max_leaf, int node);
 
 /* Frees all tables; the pages they mapped are not touched. */
 void stage2_destroy(struct stage2 *s);
