@@ -2,16 +2,20 @@
 """A guest starts another kernel by itself: by kexec, and when it has panicked (kdump). The VM goes on; all CPUs come up again.
 
 On QEMU a guest of two CPUs starts another kernel by kexec, and panics with one loaded for that, which then has the
-memory of the first as /proc/vmcore.
+memory of the first as /proc/vmcore; once while an NVMe of its own reads and writes without end.
 """
 
 import os
 import shutil
 import subprocess
 
+import cluster  # noqa: F401  (for its path)
 import margay_run
 import node
+import passthrough
 import pytest
+import remapping
+import systems
 
 
 def archive(root, target):
@@ -66,3 +70,29 @@ def test_kdump(initrds):
     said = [line.rstrip("\r") for line in done.lines("^kexec: ")]
     assert said[:3] == ["kexec: at cras with 2 CPUs", "kexec: loaded", "kexec: at core with 1 CPUs"]
     assert said[3].startswith("kexec: core: ELF, ") and 300 <= int(said[3].split()[3]) < 512
+
+
+@pytest.mark.full
+def test_kdump_under_disk_load(initrds, tmp_path):
+    """The disk is in the middle of DMA when its driver is gone: none of it reaches the crash kernel's memory."""
+    disk = passthrough.make_disk("kdump")
+    initrd = str(tmp_path / "initrd")
+    systems.join(initrd, node.guest_file("initrd-drivers"), initrds)
+    text = node.vm_text("qemu", "crashkernel=160M kexec.do=crash", cpus="2", memory="768M", pci="00:06.0", dma="iommu")
+    iso = node.margay_iso("kdump-load", {"vm0.conf": text}, {"kernel": node.guest_file(node.KERNEL), "initrd": initrd})
+    extra = remapping.WIDE + passthrough.DEVICES["nvme"][0] + ["-drive", "if=none,id=data,format=raw,file=%s" % disk]
+    with node.start("kdump-load", "qemu", iso, cpus=2, memory="1536M", extra=extra, timeout=900) as running:
+        running.expect("^guest# ", prompt=True)
+        running.send("modprobe nvme; until [ -b /dev/nvme0n1 ]; do sleep 1; done\r")
+        for direction in "if=/dev/nvme0n1 of=/dev/null iflag=direct", "if=/dev/zero of=/dev/nvme0n1 oflag=direct":
+            running.send("while :; do dd %s bs=256k 2>/dev/null; done &\r" % direction)
+        # Both are under way: sectors read and written.
+        running.send("until [ $(awk '$3 > 4096 && $7 > 4096 { print 1 }' /sys/block/nvme0n1/stat)0 = 10 ]; do :; done\r")
+        running.send("echo busy $((6 * 7)); /kexec/run\r")
+        running.expect(r"^busy 42\r?$")
+        done = node.Run(running, running.wait())
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    assert done.has_line("vm0: end=poweroff") and not done.lines("vm0: restart|kexec: failed|DMA blocked")
+    said = [line.rstrip("\r") for line in done.lines("^kexec: ")]
+    assert said[:3] == ["kexec: at cras with 2 CPUs", "kexec: loaded", "kexec: at core with 1 CPUs"]
+    assert said[3].startswith("kexec: core: ELF, ") and 500 <= int(said[3].split()[3]) < 768
