@@ -172,7 +172,6 @@ bool watchdog_bmc(struct host_watchdog *w)
 	static const u8 question[] = { APP, GET_WATCHDOG };
 	struct kcs k = { 0 };
 	u8 answer[16];
-	u8 status;
 
 	if (!by_smbios(&k) && !by_spmi(&k))
 		return false;
@@ -181,8 +180,8 @@ bool watchdog_bmc(struct host_watchdog *w)
 	if (!k.data)
 		return true;
 	k.end = host_tsc() + WAIT_MS * host_tsc_khz();
-	status = inb(k.status);
-	if (status == 0xff || status >> 6 != IDLE_STATE)
+	/* All ones, where nothing is, is no such state. */
+	if (inb(k.status) >> 6 != IDLE_STATE)
 		w->what = "its interface does not answer, or is in use";
 	else if (send(&k, question, sizeof(question)))
 		read_answer(answer, receive(&k, answer, sizeof(answer)), w);

@@ -31,6 +31,7 @@ static struct {
 	u8 request[16], answer[24];
 	unsigned asked, sent, length; /* bytes */
 	unsigned looks; /* until it has done what it works at */
+	unsigned fails_at; /* the write at which it is in its error state */
 	unsigned silent_from; /* the write from which on it does nothing */
 	unsigned writes;
 	bool no_dummy; /* nothing stands in its register behind the answer */
@@ -71,6 +72,10 @@ static void bmc_write(unsigned port, u8 value)
 	bmc.looks = 2;
 	if (++bmc.writes >= bmc.silent_from)
 		return;
+	if (bmc.writes == bmc.fails_at) {
+		bmc.state = FAILED;
+		return;
+	}
 	if (port == bmc.status) {
 		assert_true(value == 0x61 || value == 0x62);
 		bmc.last = value == 0x62;
@@ -136,9 +141,10 @@ static void type_38(u8 interface, u64 base, u8 modifier, u8 size)
 	p[0x10] = modifier;
 	memset(smbios, 0, sizeof(smbios));
 	memcpy(smbios, p, size);
-	smbios[size + 2] = 127;
-	smbios[size + 3] = 4;
-	smbios_size = size + 2 + 6;
+	smbios[size] = '@'; /* a string */
+	smbios[size + 3] = 127;
+	smbios[size + 4] = 4;
+	smbios_size = size + 3 + 6;
 }
 
 static void spmi(u8 interface, u8 space, u8 width, u64 base)
@@ -256,6 +262,20 @@ static void test_silent(void **)
 	}
 }
 
+/* It says that it has failed: that is all. */
+static void test_error(void **)
+{
+	for (unsigned at = 1; at < 16; at++) {
+		u64 begun = tsc;
+
+		reset(NULL);
+		bmc.fails_at = at;
+		expect(HOST_WATCHDOG_UNKNOWN, NULL);
+		assert_int_equal(bmc.writes, at);
+		assert_in_range(tsc - begun, 1, 100 * KHZ);
+	}
+}
+
 static void test_not_idle(void **)
 {
 	for (u8 state = READING; state <= FAILED; state++) {
@@ -304,6 +324,8 @@ static void test_no_ports(void **)
 	expect(HOST_WATCHDOG_UNKNOWN, no);
 	type_38(1, 0xfed00000, 0, 0x12);
 	expect(HOST_WATCHDOG_UNKNOWN, no);
+	type_38(1, 0xca2, 0, 0x12);
+	expect(HOST_WATCHDOG_UNKNOWN, no);
 	type_38(1, 0xfff1, 0, 0x12);
 	expect(HOST_WATCHDOG_UNKNOWN, no);
 	type_38(1, 0xca3, 0xc0, 0x12);
@@ -330,6 +352,7 @@ int main(void)
 		cmocka_unit_test_setup(test_it_says, reset),
 		cmocka_unit_test_setup(test_other_answers, reset),
 		cmocka_unit_test_setup(test_silent, reset),
+		cmocka_unit_test_setup(test_error, reset),
 		cmocka_unit_test_setup(test_not_idle, reset),
 		cmocka_unit_test_setup(test_places, reset),
 		cmocka_unit_test_setup(test_no_ports, reset),

@@ -213,13 +213,15 @@ static void table(unsigned flags, unsigned entries)
  */
 static void server(void)
 {
-	table(1, 6);
+	table(1, 8);
 	entry(1, 2, IO, 16, 0, 2, 0x460, 1, 1);
 	entry(4, 1, IO, 16, 0, 2, 0x460, 0, 0x3ff);
 	entry(5, 1, IO, 16, 0, 2, 0x472, 0, 0x3ff);
 	entry(8, 0, IO, 16, 11, 2, 0x468, 0, 1);
 	entry(9, 0x82, IO, 16, 11, 2, 0x468, 0, 1);
 	entry(10, 0, IO, 16, 11, 2, 0x468, 1, 1);
+	entry(4, 3, IO, 16, 0, 2, 0x470, 0, 0x3ff);
+	entry(10, 2, IO, 16, 11, 2, 0x470, 1, 1);
 	finish();
 }
 
@@ -247,6 +249,12 @@ static void test_table_in_memory(void **)
 	has_memory(0xfed80b00, 0x81, 0);
 	expect("WDAT", HOST_WATCHDOG_RUNS, -1, NULL);
 	maps[0].words[0] = 0x80;
+	expect("WDAT", HOST_WATCHDOG_OFF, -1, NULL);
+	/* The same of a byte, and no more of it. */
+	table(1, 1);
+	entry(10, 0, MEMORY, 8, 0, 0, 0xfed80b00, 0, 0xfff);
+	finish();
+	maps[0].words[0] = 0x100;
 	expect("WDAT", HOST_WATCHDOG_OFF, -1, NULL);
 	/* A byte, whose count is not to be had. */
 	table(1, 2);
@@ -347,7 +355,7 @@ static void test_tco_behind_smbus(void **)
 		has_function(0x8086, devices[i], 0x0c05, 9);
 		has_config(0x50, 0x401);
 		has_config(0x54, 0x100);
-		has_ports(0x400, 0x03ff, 2);
+		has_ports(0x400, 0xffff, 2);
 		has_ports(0x408, 0x0001, 2);
 		/* The older ones have this bit elsewhere, where nobody sees it. */
 		if (i < 4)
@@ -369,7 +377,7 @@ static void test_tco_behind_smbus(void **)
 static void test_fch(void **)
 {
 	has_function(0x1022, 0x790b, 0x0c05, 0x51);
-	has_memory(0xfed80300, 0x03000000, 0);
+	has_memory(0xfed80300, 0x0300007e, 0);
 	expect("FCH", HOST_WATCHDOG_OFF, -1, NULL); /* and the others are not there */
 	maps[0].words[0] |= 0x80;
 	has_memory(0xfeb00000, 0x01, 0xffff003c);
@@ -386,6 +394,7 @@ static void test_fch(void **)
 	maps[1].words[0] = ~0ull;
 	expect("FCH", HOST_WATCHDOG_UNKNOWN, -1, "its registers do not answer");
 	maps[0].words[0] = ~0ull;
+	maps[1].words[0] = 1;
 	expect("FCH", HOST_WATCHDOG_UNKNOWN, -1, "its registers do not answer");
 	config[0][8] = 0x50;
 	expect("SB800", HOST_WATCHDOG_UNKNOWN, -1, "of this chipset it is not read");
@@ -404,7 +413,7 @@ static void test_sp5100(void **)
 	pm[0x69] = 7;
 	expect("SP5100", HOST_WATCHDOG_OFF, -1, NULL);
 	pm[0x69] = 6;
-	has_config(0x40, 0);
+	has_config(0x40, 0xf700);
 	expect("SP5100", HOST_WATCHDOG_UNKNOWN, -1, "its registers are switched off");
 	has_config(0x40, BIT(3) << 8);
 	memset(pm + 0x6c, 0, 4);
