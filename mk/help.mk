@@ -7,7 +7,7 @@ help:
 	@echo 'make                  the image, build/margay.elf (multiboot2), build/margay-check, and build/margay, the'
 	@echo '                      program of the management VM (a minute)'
 	@echo 'make iso              build/margay.iso: the image with one Debian guest, for a CD, a USB stick or an emulator'
-	@echo '                      (two minutes)'
+	@echo '                      (two minutes); CMDLINE=WORDS: the hypervisor'\''s command line, here and for netboot'
 	@echo 'make install          into this system (or DESTDIR=): /boot/margay and entries for update-grub (docs/booting.md;'
 	@echo '                      seconds when the image is made)'
 	@echo 'make netboot          build/netboot: a directory for TFTP and HTTP, with GRUB for BIOS and UEFI (docs/booting.md;'

@@ -4,8 +4,14 @@
 
 IMAGE = tools/margay-image --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd
 
-$(B)/margay.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
-	$(Q)$(IMAGE) --menu 3 --module kernel=$(G)/vmlinuz -o $@
+# The hypervisor's command line on iso and netboot; GRUB's menu is where its console= is.
+CMDLINE ?=
+$(B)/iso.cmdline: FORCE
+	@mkdir -p $(B)
+	@echo '$(CMDLINE)' | cmp -s - $@ || echo '$(CMDLINE)' >$@
+
+$(B)/margay.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf $(B)/iso.cmdline
+	$(Q)$(IMAGE) --menu 3 --cmdline '$(CMDLINE)' --module kernel=$(G)/vmlinuz -o $@
 
 # Bochs takes minutes to decompress a kernel: it gets the uncompressed one.
 $(B)/margay-bochs.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
@@ -15,7 +21,7 @@ iso: $(B)/margay.iso
 
 netboot: $(B)/margay.elf $(B)/margay-check $(GUEST)
 	$(Q)tools/margay-netboot --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd \
-		--module kernel=$(G)/vmlinuz -o $(B)/netboot
+		--cmdline '$(CMDLINE)' --module kernel=$(G)/vmlinuz -o $(B)/netboot
 
 # Into an existing system, which boots by GRUB: what is the operator's own, VM files and kernels, is not touched.
 PREFIX ?= /usr/local

@@ -12,10 +12,18 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 
-# GRUB speaks where Margay will, and hands a framebuffer over.
+# GRUB speaks on a serial port, too, and hands a framebuffer over.
 GRUB_CONSOLE = """\
 serial --unit=0 --speed=115200
 terminal_output console serial
+insmod all_video
+"""
+# With a menu it listens there as well, where there is such a port: a BMC's console may be all that the operator has.
+GRUB_MENU_CONSOLE = """\
+if serial %s --speed=%s; then
+	terminal_output console serial
+	terminal_input console serial
+fi
 insmod all_video
 """
 
@@ -25,6 +33,15 @@ LARGE_MODULES = 300 << 20
 
 class BootError(Exception):
     """The medium cannot be made; the text says what is wrong and what to do."""
+
+
+def grub_menu_console(cmdline):
+    """GRUB's commands for a console where Margay's will be, by the last console= of its command line; else on the first port."""
+    port, speed = "--unit=0", "115200"
+    for name, its_speed in re.findall(r"(?:^| )console=(com[12]|0x[0-9a-fA-F]{1,4})(?:,(\d+))?(?=[, ]|$)", cmdline):
+        port = "--unit=%d" % (int(name[3]) - 1) if name.startswith("com") else "--port=" + name
+        speed = its_speed or "115200"
+    return GRUB_MENU_CONSOLE % (port, speed)
 
 
 def add_arguments(parser):
