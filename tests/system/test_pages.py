@@ -28,7 +28,7 @@ PATIENCE = 3600
 # The test that takes the blocks of a page which are typed on a system.
 TESTED = {
     ("README", "tree"): "test_pages.py", ("booting", "tree"): "test_pages.py", ("booting", "node"): "test_kernel_hooks.py",
-    ("hardware", "tree"): "test_pages.py",
+    ("hardware", "tree"): "test_pages.py", ("first-boot", "tree"): "test_pages.py",
     ("operating", "tree"): "test_pages.py", ("performance", "tree"): "test_pages.py",
     ("README", "terminal"): "test_pages_emulated.py", ("first-hour", "build"): "test_pages_emulated.py",
     ("first-hour", "node"): "test_packages_boot.py", ("first-hour", "debian"): "test_packages_boot.py",
@@ -55,6 +55,7 @@ ENTRY = "grep -qxF \"menuentry 'Margay: vm0.conf' --class margay --class os {\" 
 LEFT = {
     "README": "[ -s node.iso ]; " + ENTRY,
     "booting": "[ -s node.iso ]; [ -s build/netboot/margay/margay.elf ]; " + ENTRY,
+    "first-boot": "[ -s first.iso ]",
     "hardware": "[ -s check.iso ]; [ -d node7 ]", "operating": "true", "performance": "[ -s native.iso ]; [ -s margay.iso ]",
 }
 

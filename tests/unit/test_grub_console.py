@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""GRUB's menu on an ISO is where Margay's console will be, and can be used there: margay_boot.grub_menu_console(), tools/margay-image
-by it, and `make iso CMDLINE=`.
+"""GRUB's menu on an ISO is where Margay's console will be, and can be used there: margay_boot.grub_menu_console(), and what
+`make iso CMDLINE=` and `make netboot CMDLINE=` pass on.
 """
 
 import os
