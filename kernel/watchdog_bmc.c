@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The BMC's watchdog, for the hardware check: Get Watchdog Timer (IPMI 2.0, 27.7) by KCS (chapter
- * 9), where SMBIOS (DSP0134 3.6, 7.39) or the table SPMI (IPMI 2.0, C3.3) has its ports. The
+ * 9), where SMBIOS (DSP0134 3.6, 7.39) or the table SPMI (IPMI 2.0, C3) has its ports. The
  * question changes nothing, and nobody else uses the interface while the check runs.
  */
 #include <margay/acpi.h>
@@ -60,7 +60,7 @@ static bool by_spmi(struct kcs *k)
 	} __packed spmi;
 	const struct acpi_sdt *table = acpi_table("SPMI", 0);
 
-	static_assert(offsetof(typeof(spmi), base) == 48, "IPMI 2.0, table C3-3");
+	static_assert(offsetof(typeof(spmi), base) == 48, "IPMI 2.0, C3");
 	if (!table || acpi_read_fixed(table, table->length, "SPMI", &spmi, sizeof(spmi)))
 		return false;
 	if (spmi.interface == INTERFACE_KCS && spmi.base.space_id == ACPI_SPACE_IO &&
@@ -72,7 +72,7 @@ static bool by_spmi(struct kcs *k)
 	return true;
 }
 
-/* ---- KCS: IPMI 2.0, 9.7 to 9.15 ------------------------------------------------------ */
+/* ---- KCS: IPMI 2.0, chapter 9 --------------------------------------------------------- */
 
 #define STATUS_OBF BIT(0)
 #define STATUS_IBF BIT(1)

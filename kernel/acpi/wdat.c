@@ -16,7 +16,7 @@ struct wdat {
 	u8 reserved[3];
 	u32 entries;
 } __packed;
-static_assert(sizeof(struct wdat) == 68, "table 1");
+static_assert(sizeof(struct wdat) == 68, "WDAT");
 #define ENABLED BIT(0)
 
 struct entry {
@@ -27,7 +27,7 @@ struct entry {
 	u32 value;
 	u32 mask;
 } __packed;
-static_assert(sizeof(struct entry) == 24, "table 2");
+static_assert(sizeof(struct entry) == 24, "an entry of it");
 
 enum { GET_LEFT = 4, IS_RUNNING = 8, IS_STOPPED = 10 };
 enum { READ_VALUE, READ_COUNTDOWN };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the table WDAT (Microsoft, "Hardware Watchdog Timers Design Specification", 1.01), by
+ * Pure module: the table WDAT (Microsoft, "Hardware Watchdog Timers Design Specification"), by
  * which a board's maker says how its watchdog is asked and told. Only what asks is taken.
  */
 #ifndef KERNEL_ACPI_WDAT_H

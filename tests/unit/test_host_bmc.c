@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/acpi/smbios.c kernel/acpi/rsdp.c */
 /*
- * The BMC's watchdog is asked for by the machine's half of KCS (IPMI 2.0, figures 9-6 and 9-7); the
+ * The BMC's watchdog is asked for by the machine's half of KCS (IPMI 2.0, chapter 9); the
  * BMC's half is here, takes some looks for each byte, and may refuse, be silent or say too much.
  */
 #include <setjmp.h>
