@@ -6,7 +6,8 @@
  * who keeps the rules has in its memory, outside of the buffers that it has offered, what was there
  * before; each frame there is one that it can take: its header is about bytes that it has, none
  * larger than a frame but TCP's if it wants these, and no checksum left to do that it has not asked
- * for; work ends; and after all that frames of a driver that keeps the rules arrive.
+ * for; it is of a VLAN that it has, with a tag if that is how it has it, and none behind that; work
+ * ends; and after all that frames of a driver that keeps the rules arrive.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/virtio_guest.h"
@@ -35,6 +36,52 @@ static struct {
 static unsigned now;
 static u32 features; /* of the good one */
 static u16 seen;
+static const struct kind {
+	u16 mtu;
+	struct {
+		u16 pvid;
+		u16 first;
+		u16 last;
+	} port[GUESTS];
+} kinds[] = {
+	{ 0, { { 0 } } },
+	{ 9000, { { 10, 0, 0 }, { 10, 20, 29 }, { 20, 10, 40 } } },
+	{ 1280, { { 0, 20, 29 }, { 20, 30, 30 }, { 10, 1, 4094 } } },
+	{ 2000, { { 10, 20, 20 }, { 0, 10, 30 }, { 30, 0, 0 } } },
+};
+static const struct kind *kind;
+
+/* What guest n's file says. */
+static void set_net(unsigned n)
+{
+	struct vm_config_net *c = &fake_vm_config.net[0];
+
+	*c = (struct vm_config_net){ .segment = "lan0",
+				     .mac = 2 | (u64)(n + 1) << 40,
+				     .bridge = n != GOOD,
+				     .mtu = kind->mtu,
+				     .pvid = kind->port[n].pvid,
+				     .nr_trunk = kind->port[n].first != 0 };
+	c->trunk[0] = (struct vm_config_vlans){ kind->port[n].first, kind->port[n].last };
+}
+
+/* The first bytes of what the good one got: a tag as it has it, of a VLAN that it has. */
+static void check_tag(const u8 *p, u32 size)
+{
+	u32 type = (u32)p[12] << 8 | p[13], vid, inner;
+
+	if (kind == kinds)
+		return;
+	if (type != 0x8100) {
+		CHECK(kind->port[GOOD].pvid && type != 0x88a8);
+		return;
+	}
+	CHECK(size >= 18);
+	vid = ((u32)p[14] << 8 | p[15]) & 0xfff;
+	inner = (u32)p[16] << 8 | p[17];
+	CHECK(vid >= kind->port[GOOD].first && vid <= kind->port[GOOD].last &&
+	      vid != kind->port[GOOD].pvid && inner != 0x8100 && inner != 0x88a8);
+}
 
 static void use(unsigned n)
 {
@@ -66,7 +113,9 @@ static void check_frames(void)
 	use(GOOD);
 	while (seen != (u16)ram(USED(RX) + 2, 2)) {
 		struct net_header h;
-		u32 size = 0, frame_max = NET_FRAME_MAX;
+		u32 size = 0,
+		    frame_max = NET_ETHERNET + NET_TAG + vm_config_mtu(fake_vm_config.net);
+		u64 first = 0;
 
 		for (u16 i = 0, n = 1; i < n; i++, seen++) {
 			u64 entry = ram(USED(RX) + 4 + seen % 128u * 8, 8),
@@ -76,6 +125,7 @@ static void check_frames(void)
 			      entry >> 32 <= BUFFER / 2);
 			if (!i) {
 				memcpy(&h, guest_ptr(vm, gpa(at), sizeof(h)), sizeof(h));
+				first = at + sizeof(h);
 				n = h.num_buffers;
 				CHECK(n >= 1 && (n == 1 || features & MRG));
 			}
@@ -88,10 +138,11 @@ static void check_frames(void)
 			CHECK(h.gso_type == NET_GSO_TCPV4 || h.gso_type == NET_GSO_TCPV6);
 			CHECK(features & (h.gso_type == NET_GSO_TCPV4 ? GUEST_TSO4 : GUEST_TSO6));
 			CHECK(h.gso_size && h.hdr_len < size &&
-			      h.hdr_len + h.gso_size <= NET_FRAME_MAX && h.flags);
+			      h.hdr_len + h.gso_size <= frame_max && h.flags);
 			frame_max = NET_LARGE_MAX;
 		}
 		CHECK(size >= NET_ETHERNET && size <= frame_max);
+		check_tag(guest_ptr(vm, gpa(first), 18), size);
 	}
 }
 
@@ -112,6 +163,21 @@ static u64 address(struct fuzz_in *in)
 	if (tag & 1)
 		return 0x80000 + tag * 64u;
 	return tag & 2 ? GUEST_RAM - (tag >> 2) : fuzz_number(in);
+}
+
+/* Tags in front of the type, of VLANs that somebody may have. */
+static u32 tags(struct fuzz_in *in, u8 *p, u32 size)
+{
+	u8 op = fuzz_u8(in);
+	u32 n = op & 64 ? op & 3 : 0;
+
+	for (u32 i = 0; i < n; i++, size += 4) {
+		memmove(p + 16, p + 12, size - 12);
+		memcpy(p + 12, op & 4 ? (u8[]){ 0x88, 0xa8 } : (u8[]){ 0x81, 0 }, 2);
+		p[14] = op & 0x80;
+		p[15] = (u8)((op >> 3 & 7) * 10);
+	}
+	return n * 4;
 }
 
 /* A frame that may well be one, in a chain of one buffer or two. */
@@ -137,6 +203,12 @@ static void frame(struct fuzz_in *in)
 				  0 };
 	if (op & 32)
 		h->gso_type = 0;
+	if (kind != kinds) {
+		u32 more = tags(in, p, l4 + 20 + data);
+
+		h->csum_start += (u16)more;
+		l4 += more;
+	}
 	for (unsigned n = fuzz_u8(in) & 3; n; n--) {
 		u8 at = fuzz_u8(in) % 100;
 
@@ -197,7 +269,7 @@ static void step(struct fuzz_in *in)
 		break;
 	case 13:
 		fake_vm_destroy(vm);
-		fake_vm_config.net[0].mac = 2 | (u64)(now + 1) << 40;
+		set_net(now);
 		CHECK(!guest_start());
 		guest[now].vm = vm;
 		break;
@@ -213,6 +285,9 @@ static void step(struct fuzz_in *in)
 /* The good one gets what the hostile one sends once it keeps the rules. */
 static void check_works(void)
 {
+	const u16 own = kind->port[HOSTILE].pvid, good = kind->port[GOOD].pvid;
+	u32 tag = kind != kinds && !own ? good : 0, more, less;
+
 	for (unsigned n = GOOD; n <= HOSTILE; n++) {
 		use(n);
 		memset(guest_ptr(vm, gpa(RING(0)), 0x20000), 0, 0x20000);
@@ -228,12 +303,17 @@ static void check_works(void)
 	set_ram(0x8000c, 0x010000000002, 6);
 	set_ram(0x8000c + 6, 0x020000000002, 6);
 	set_ram(0x8000c + 40, 0x1122334455667788, 8);
+	/* By a tag of what both have, where its own VLAN is not the other one's. */
+	if (tag)
+		set_ram(0x8000c + 12, 0x81 | (u64)tag << 24, 4);
 	set_desc(TX, 0, 0x80000, 112, 0, 0);
 	offer(TX, 0);
 	put(0, NOTIFY(TX), 2, TX);
 	use(GOOD);
-	CHECK(ram(USED(RX) + 2, 2) == 1 && ram(USED(RX) + 8, 4) == 112 &&
-	      ram(BUFFER_AT + 12 + 40, 8) == 0x1122334455667788);
+	more = !kind->port[GOOD].pvid && kind != kinds && !tag ? 4 : 0;
+	less = tag && tag == kind->port[GOOD].pvid ? 4 : 0;
+	CHECK(ram(USED(RX) + 2, 2) == 1 && ram(USED(RX) + 8, 4) == 112 + more - less &&
+	      ram(BUFFER_AT + 12 + 40 + more - less, 8) == 0x1122334455667788);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -246,15 +326,15 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	now = 0;
 	seen = 0;
 	fake_vm_config.nr_nets = 1;
+	features = (u32)fuzz_le(&input, 2);
+	kind = &kinds[features >> 2 & 3];
+	features &= GUEST_CSUM | GUEST_TSO4 | GUEST_TSO6 | MRG;
 	for (unsigned n = 0; n < GUESTS; n++) {
-		fake_vm_config.net[0] = (struct vm_config_net){ .segment = "lan0",
-								.mac = 2 | (u64)(n + 1) << 40,
-								.bridge = n != GOOD };
+		set_net(n);
 		CHECK(!guest_start());
 		guest[n].vm = vm;
 		drive(0, 3, 0x3bbab);
 	}
-	features = (u32)fuzz_le(&input, 2) & (GUEST_CSUM | GUEST_TSO4 | GUEST_TSO6 | MRG);
 	now = GOOD;
 	use(GOOD);
 	drive(0, 2, features);

@@ -93,8 +93,11 @@ WRONG = [
     ("console = hvc0", "3: console: expected uart or virtio, found 'hvc0'"),
     ("net = lan0 mac=02:00:00:00:00", "3: " + MAC % "02:00:00:00:00"),
     ("net = lan0 mac=01:00:00:00:00:01", "3: " + MAC % "01:00:00:00:00:01"),
-    ("net = lan0 queues=4", "3: net: expected mac=..., bridge, isolated, mirror or offload=no behind the segment, "
-     "found 'queues=4'"),
+    ("net = lan0 queues=4", "3: net: expected mac=..., mtu=..., pvid=..., trunk=..., bridge, isolated, mirror or offload=no behind "
+     "the segment, found 'queues=4'"),
+    ("net = lan0 mtu=9001", "3: net: mtu: expected one number from 1280 to 9000, found '9001'"),
+    ("net = lan0 pvid=4095", "3: net: pvid: expected one number from 1 to 4094, found '4095'"),
+    ("net = lan0 trunk=10,29-20", "3: net: trunk: expected VLANs from 1 to 4094, like 10,20-29, found '29-20'"),
     ("net = lan0\n" * 5, "7: net: expected at most 4 interfaces"),
     # All errors of a file, one line each.
     ("cpus = x\nleaf = 3\ncolour\non_end = q", "3: " + CPUS % "x", "4: leaf: expected 4K, 2M or 1G, found '3'",
@@ -267,6 +270,14 @@ def test_networks_beside_each_other(tmp_path):
     lines, status = check(a, other, b)
     assert (lines[0], status) == ("c.conf:5: " + taken % "a.conf:4", 1)
     assert check(vm("d", "lan0 mac=" + mac, "lan0 mac=" + mac), b)[0][0] == "d.conf:5: " + taken % "d.conf:4"
+    # One MTU, and VLANs or none, for all of a segment.
+    large, tagged = vm("e", "lan0 mtu=9000"), vm("f", "lan0 pvid=10", "lan2 trunk=1-4094")
+    lines, status = check(a, large)
+    assert (lines[0], status) == (
+        "e.conf:4: net = lan0: its MTU is 9000 here, 1500 by a.conf:4: all of a segment have the same mtu=", 1)
+    assert check(a, b, tagged)[0][0] == (
+        "f.conf:4: net = lan0: VLANs here, none by a.conf:4: all of a segment have pvid= or trunk=, or none")
+    assert check(vm("g", "lan0 pvid=20 trunk=10,30-39"), vm("h", "lan0 pvid=10")) == ([], 0)
     # A segment of one VM's is no error.
     assert check(a) == (["a.conf:4: net = lan0: nobody else is on this segment"], 0)
 

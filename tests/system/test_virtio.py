@@ -147,8 +147,8 @@ BAD = {
     "hvc": ("console = hvc0", "margay: hvc.conf:%d: console: expected uart or virtio, found 'hvc0'"),
     "mac": ("net = lan0 mac=03:00:00:00:00:01", "margay: mac.conf:%d: net: mac: expected one address, of one interface, like "
             "02:00:00:00:00:01, found '03:00:00:00:00:01'"),
-    "queues": ("net = lan0 queues=4", "margay: queues.conf:%d: net: expected mac=..., bridge, isolated, mirror or "
-               "offload=no behind the segment, found 'queues=4'"),
+    "queues": ("net = lan0 queues=4", "margay: queues.conf:%d: net: expected mac=..., mtu=..., pvid=..., trunk=..., bridge, "
+               "isolated, mirror or offload=no behind the segment, found 'queues=4'"),
 }
 
 

@@ -15,6 +15,8 @@
 #include "tests/unit/virtio_guest.h"
 #include "vmm/config/config_parse.h"
 #include "vmm/dev/virtio/net_frame.h"
+#include "vmm/vm/devices.h"
+#include "vmm/vm/net_counts.h"
 
 #ifndef NET_GUESTS
 #define NET_GUESTS 3u
@@ -38,6 +40,7 @@ enum {
 #define BROADCAST 0xffffffffffffull
 enum { SEND_AT = 0x80000, RECEIVE_AT = 0x100000, SLOT = 0x20000 };
 #define HEADERS 54u
+#define MTU VM_MTU_DEFAULT
 
 static struct guest {
 	struct vm *vm;
@@ -51,6 +54,12 @@ int config_fail(struct parser *, const char *, ...)
 }
 
 int config_wrong(struct parser *, const char *, const char *, struct span)
+{
+	return -EINVAL;
+}
+
+int config_list(struct parser *, const char *, const char *, struct span,
+		int (*)(struct parser *, struct span))
 {
 	return -EINVAL;
 }
@@ -177,6 +186,34 @@ static inline void send(u64 to, u32 data, u16 gso_size)
 static inline unsigned used(unsigned queue)
 {
 	return (unsigned)ram(USED(queue) + 2, 2);
+}
+
+/* The n-th used entry's length, and where its buffer is. */
+static inline u32 got(unsigned n, u64 *at)
+{
+	u64 entry = ram(USED(RX) + 4 + n * 8, 8);
+
+	*at = RECEIVE_AT + (entry & 0xffffffff) * 0x2000;
+	return (u32)(entry >> 32);
+}
+
+/* Of a guest, why frames of its or for it were lost. */
+static inline u64 dropped(unsigned n, enum net_drop why)
+{
+	struct net_counts c;
+
+	assert_true(vm_net_counts(guest[n].vm, 0, &c));
+	assert_false(vm_net_counts(guest[n].vm, 1, &c));
+	return c.drop[why];
+}
+
+static inline u32 sum(u32 s, const u8 *p, u32 n)
+{
+	for (u32 i = 0; i < n; i++)
+		s += i & 1 ? p[i] : (u32)p[i] << 8;
+	while (s >> 16)
+		s = (s & 0xffff) + (s >> 16);
+	return s;
 }
 
 #endif

@@ -651,7 +651,7 @@ static void nets(void **)
 	assert_string_equal(err.text, "vm0.conf:4: net = lan9: nobody else is on this segment");
 	assert_false(vm_config_lonely_net(file, 3, 2, &at, &err));
 	refused("net = a b\n",
-		"vm0.conf:1: net: expected mac=..., bridge, isolated, mirror or offload=no behind the segment, found 'b'");
+		"vm0.conf:1: net: expected mac=..., mtu=..., pvid=..., trunk=..., bridge, isolated, mirror or offload=no behind the segment, found 'b'");
 	refused("net = lan.0\n",
 		"vm0.conf:1: net: expected a segment's name of letters, digits, '-' and '_', found 'lan.0'");
 	refused("net = abcdefghijklmnop\n",
@@ -673,6 +673,104 @@ static void nets(void **)
 		"interface, like 02:00:00:00:00:01, found '02:00:00:00:00:02'");
 	refused("net = a\nnet = b\nnet = c\nnet = d\nnet = e\n",
 		"vm0.conf:5: net: expected at most 4 interfaces");
+}
+
+#define VLANS "VLANs from 1 to 4094, like 10,20-29"
+static void vlans(void **)
+{
+	char text[VM_TRUNK_TEXT];
+
+	assert_int_equal(
+		parse(REQUIRED
+		      "net = a mtu=9000 pvid=4094\nnet = b trunk=10,20-29,1-4094 pvid=1\nnet = c mtu=1280\n"
+		      "net = d trunk=4000-4094,4000-4094,4000-4094,4000-4094,4000-4094,4000-4094,4000-4094,"
+		      "4000-4094,4000-4094,4000-4094,4000-4094,4000-4094,4000-4094,4000-4094,4000-4094,"
+		      "4000-4094\n"),
+		0);
+	assert_true(config.net[0].pvid == 4094 && !config.net[0].nr_trunk &&
+		    vm_config_has_vlans(&config.net[0]));
+	assert_true(config.net[1].pvid == 1 && config.net[1].nr_trunk == 3 &&
+		    !vm_config_has_vlans(&config.net[2]) && vm_config_has_vlans(&config.net[3]));
+	assert_int_equal(vm_config_mtu(&config.net[0]), 9000);
+	assert_int_equal(vm_config_mtu(&config.net[1]), 1500);
+	assert_int_equal(vm_config_mtu(&config.net[2]), 1280);
+	vm_config_trunk(&config.net[0], text);
+	assert_string_equal(text, "");
+	vm_config_trunk(&config.net[1], text);
+	assert_string_equal(text, "10,20-29,1-4094");
+	/* As much as there may be. */
+	vm_config_trunk(&config.net[3], text);
+	assert_true(strlen(text) == 16 * 10 - 1 && !strcmp(text + 150, "4000-4094"));
+#define NO_NET(words, said) refused("net = a " words "\n", "vm0.conf:1: net: " said)
+#define NO_MTU(text) \
+	NO_NET("mtu=" text, "mtu: expected one number from 1280 to 9000, found '" text "'")
+#define NO_PVID(text) \
+	NO_NET("pvid=" text, "pvid: expected one number from 1 to 4094, found '" text "'")
+#define NO_TRUNK(list, part) NO_NET("trunk=" list, "trunk: expected " VLANS ", found '" part "'")
+	NO_MTU("");
+	NO_MTU("1279");
+	NO_MTU("9001");
+	NO_MTU("9000x");
+	NO_MTU("65536000001500");
+	NO_NET("mtu=1500 mtu=9000", "mtu: expected one number from 1280 to 9000, found '9000'");
+	NO_PVID("0");
+	NO_PVID("4095");
+	NO_PVID("10,20");
+	NO_NET("pvid=10 pvid=20", "pvid: expected one number from 1 to 4094, found '20'");
+	NO_TRUNK("", "");
+	NO_TRUNK("0", "0");
+	NO_TRUNK("4095", "4095");
+	NO_TRUNK("10,20-4095", "20-4095");
+	NO_TRUNK("29-20", "29-20");
+	NO_TRUNK("20-", "20-");
+	NO_TRUNK("-20", "-20");
+	NO_TRUNK("10,,20", "");
+	NO_TRUNK("a", "a");
+	NO_NET("trunk=10,", "trunk: expected another VLAN behind the comma, found '10,'");
+	NO_NET("trunk=10 trunk=20", "trunk: expected one list of VLANs, found '20'");
+	NO_NET("trunk=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+	       "trunk: expected at most 16 VLANs and ranges of them");
+}
+
+/* All of a segment have one MTU, and VLANs, or none. */
+static void nets_beside_each_other(void **)
+{
+	static struct vm_config a, b;
+	const struct vm_config *const file[] = { &a, &b };
+
+	assert_int_equal(parse(REQUIRED "net = lan0 mtu=9000 pvid=10\nnet = lan1\n"), 0);
+	a = config;
+	a.file = "a.conf";
+	strcpy(a.name, "a");
+	assert_int_equal(parse(REQUIRED "net = lan1 mtu=1500\nnet = lan0 trunk=4 mtu=9000\n"), 0);
+	b = config;
+	strcpy(b.name, "b");
+	assert_int_equal(vm_config_check_net(file, 1, &err), 0);
+	b.net[1].mtu = 0;
+	assert_int_equal(vm_config_check_net(file, 1, &err), -EINVAL);
+	assert_string_equal(
+		err.text, "vm0.conf:4: net = lan0: its MTU is 1500 here, 9000 by a.conf:3: all of "
+			  "a segment have the same mtu=");
+	b.net[1].mtu = 9000;
+	b.net[1].nr_trunk = 0;
+	assert_int_equal(vm_config_check_net(file, 1, &err), -EINVAL);
+	assert_string_equal(err.text,
+			    "vm0.conf:4: net = lan0: no VLANs here, VLANs by a.conf:3: all of a "
+			    "segment have pvid= or trunk=, or none");
+	b.net[1].pvid = 20;
+	assert_int_equal(vm_config_check_net(file, 1, &err), 0);
+	b.net[0].pvid = 20;
+	assert_int_equal(vm_config_check_net(file, 1, &err), -EINVAL);
+	assert_string_equal(
+		err.text, "vm0.conf:3: net = lan1: VLANs here, none by a.conf:4: all of a segment "
+			  "have pvid= or trunk=, or none");
+	/* Two of one file, too. */
+	assert_int_equal(parse(REQUIRED "net = lan0\nnet = lan0 mtu=2000\n"), 0);
+	a = config;
+	assert_int_equal(vm_config_check_net(file, 0, &err), -EINVAL);
+	assert_string_equal(err.text,
+			    "vm0.conf:4: net = lan0: its MTU is 2000 here, 1500 by vm0.conf:3: all "
+			    "of a segment have the same mtu=");
 }
 
 static void disks(void **)
@@ -1166,6 +1264,8 @@ int main(void)
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(disks),
 		cmocka_unit_test(meta),
 		cmocka_unit_test(nets),
+		cmocka_unit_test(vlans),
+		cmocka_unit_test(nets_beside_each_other),
 		cmocka_unit_test(memory_by_node),
 		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions),
 		cmocka_unit_test(pci_parts),

@@ -13,7 +13,7 @@
 
 #include "vmm/dev/virtio/net_frame.h"
 
-enum { TCP = 6, UDP = 17, SEQUENCE = 0x12345678, MSS = 1000 };
+enum { TCP = 6, UDP = 17, SEQUENCE = 0x12345678, MSS = 1000, MTU = 1500 };
 
 static u8 frame[NET_LARGE_MAX + 100], out[NET_FRAME_MAX];
 static struct net_header header;
@@ -84,9 +84,16 @@ static u32 make(bool v6, bool tag, u32 ip_options, u32 tcp_options, u32 data)
 	return all;
 }
 
+static u32 mtu = MTU;
+
+static enum net_verdict verdict(u32 size)
+{
+	return net_judge(&header, frame, MIN(size, NET_HEADERS_MAX), size, mtu, &large);
+}
+
 static bool judge(u32 size)
 {
-	return net_judge(&header, frame, MIN(size, NET_HEADERS_MAX), size, &large);
+	return verdict(size) == NET_FINE;
 }
 
 static void check_cut(bool v6, bool tag, u32 ip_options, u32 tcp_options, u32 data)
@@ -183,7 +190,7 @@ static void test_judged(void **)
 	REFUSED(header.csum_offset = 6);
 	REFUSED(header.gso_size = 0);
 	REFUSED(header.gso_size = NET_MSS_MIN - 1);
-	REFUSED(header.gso_size = NET_MTU - 40 + 1);
+	REFUSED(header.gso_size = MTU - 40 + 1);
 	REFUSED(header.gso_type = NET_GSO_TCPV6);
 	REFUSED(header.gso_type = 3); /* UDP fragments */
 	REFUSED(header.gso_type = 0x40 | NET_GSO_TCPV4);
@@ -197,7 +204,7 @@ static void test_judged(void **)
 	assert_false(judge(size));
 	/* The largest that is none of these. */
 	size = make(false, false, 0, 0, 3000);
-	header.gso_size = NET_MTU - 40;
+	header.gso_size = MTU - 40;
 	header.gso_type |= NET_GSO_ECN;
 	assert_true(judge(size));
 	assert_true((make(false, false, 0, 0, 65535 - 40), judge(14 + 65535)));
@@ -213,10 +220,10 @@ static void test_plain(void **)
 	assert_true(!header.flags && !header.hdr_len && !header.gso_size && !header.csum_start &&
 		    !header.csum_offset);
 	assert_false(judge(13));
-	assert_true(judge(14 + NET_MTU));
-	assert_false(judge(14 + NET_MTU + 1));
+	assert_true(judge(14 + MTU));
+	assert_false(judge(14 + MTU + 1));
 	set16(frame + 12, 0x8100);
-	assert_true(judge(18 + NET_MTU));
+	assert_true(judge(18 + MTU));
 	assert_false(judge(17));
 	/* A checksum within the frame. */
 	header = (struct net_header){ .flags = NET_NEEDS_CSUM, .csum_start = 98, .csum_offset = 0 };
@@ -229,6 +236,38 @@ static void test_plain(void **)
 	assert_false(judge(100));
 	header = (struct net_header){ .flags = NET_NEEDS_CSUM, .csum_start = 13 };
 	assert_false(judge(100));
+}
+
+/* What is too large for the segment is told apart from what is no frame. */
+static void test_mtu(void **)
+{
+	static const u32 mtus[] = { 1280, 1500, 9000 };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(mtus); i++) {
+		mtu = mtus[i];
+		memset(frame, 0, sizeof(frame));
+		header = (struct net_header){ 0 };
+		assert_int_equal(verdict(14 + mtu), NET_FINE);
+		assert_int_equal(verdict(14 + mtu + 1), NET_TOO_LARGE);
+		set16(frame + 12, 0x8100);
+		assert_int_equal(verdict(18 + mtu), NET_FINE);
+		assert_int_equal(verdict(18 + mtu + 1), NET_TOO_LARGE);
+		assert_int_equal(verdict(17), NET_MALFORMED);
+		/* What a large one is cut into, too, its data up to the last byte. */
+		make(false, false, 0, 0, 30000);
+		header.gso_size = (u16)(mtu - 40);
+		assert_int_equal(verdict(54 + 30000), NET_FINE);
+		header.gso_size++;
+		assert_int_equal(verdict(54 + 30000), NET_TOO_LARGE);
+		assert_int_equal((make(true, true, 0, 12, 30000), header.gso_size = (u16)(mtu - 72),
+				  verdict(90 + 30000)),
+				 NET_FINE);
+		header.gso_size++;
+		assert_int_equal(verdict(90 + 30000), NET_TOO_LARGE);
+		assert_int_equal((make(false, false, 0, 0, 22), verdict(14 + 65536)),
+				 NET_TOO_LARGE);
+	}
+	mtu = MTU;
 }
 
 static void swap(u8 *p, u32 n)
@@ -265,7 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut),    cmocka_unit_test(test_checksum),
 		cmocka_unit_test(test_judged), cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_flow),
+		cmocka_unit_test(test_mtu),    cmocka_unit_test(test_flow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

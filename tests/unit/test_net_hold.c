@@ -242,6 +242,51 @@ static void test_all(void **)
 	check("a large frame to 19", longest(notify));
 }
 
+/* Puts a tag of VLAN 20 into the frame at `at`. */
+static void tag(u64 at)
+{
+	struct net_header *h = (void *)bytes(at, HEADER);
+	u8 *p = bytes(at + HEADER, 0x18000);
+
+	memmove(p + 16, p + 12, 0x17000);
+	__builtin_memcpy(p + 12, (u8[]){ 0x81, 0, 0, 20 }, 4);
+	h->csum_start += 4;
+}
+
+/* Frames whose tag is taken away for each of those that get them; of large pieces, too. */
+static void test_tags(void **)
+{
+	for (unsigned n = 0; n < NET_GUESTS; n++)
+		stop(n);
+	for (unsigned n = 0; n < NET_GUESTS; n++) {
+		fake_vm_config.net[0] = (struct vm_config_net){ .segment = "lan0",
+								.mtu = 9000,
+								.pvid = n ? 20 : 0,
+								.nr_trunk = 1,
+								.trunk = { { 20, 20 } } };
+		start(n);
+	}
+	for (unsigned n = 1; n < NET_GUESTS; n++) {
+		begin(n, ALL);
+		receive(60, 1536, 1);
+	}
+	begin(0, ALL);
+	tag(make(0, BROADCAST, MAC(1), 10, 0));
+	bytes(SEND_AT, HEADER)[0] = 0;
+	for (unsigned i = 0; i < 50; i++)
+		offer_cut(TX, SEND_AT, HEADER + HEADERS + 14, 1, 0);
+	check("50 frames with a tag to 19 that want none", longest(notify));
+	begin(1, MRG);
+	receive(MOST, 1536, 1);
+	begin(0, ALL);
+	tag(make(0, MAC(2), MAC(1), LARGE, 8900));
+	offer_cut(TX, SEND_AT, HEADER + HEADERS + 4 + LARGE, 64, 0);
+	check("a large frame with a tag, cut into pieces of 8,900 bytes", longest(notify));
+	assert_true(finish() > 0 && used(TX) == 1);
+	use(1);
+	assert_int_equal(used(RX), (LARGE / 8900) * 6 + 3);
+}
+
 static void notify_control(void)
 {
 	put(0, NOTIFY(2), 2, 2);
@@ -278,7 +323,7 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_pieces), TEST(test_small),  TEST(test_cut),
-		TEST(test_all),    TEST(test_queues),
+		TEST(test_all),    TEST(test_queues), TEST(test_tags),
 	};
 	struct sigaction action = { .sa_handler = step };
 

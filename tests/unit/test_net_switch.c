@@ -45,15 +45,25 @@ static void bridges(void)
 }
 
 /* Who gets it: bits by number of the port. */
-static u64 reached(unsigned from, u64 to)
+static u64 reached_in(unsigned from, u64 to, u16 vlan)
 {
 	const struct net_port *p;
 	unsigned at = 0;
 	u64 all = 0;
 
-	while ((p = net_next(&s, &port[from], to, net_owner(&s, to), &at)))
+	while ((p = net_next(&s, &port[from], to, vlan, net_owner(&s, to, vlan), &at)))
 		all |= 1ull << (p - port);
 	return all;
+}
+
+static u64 reached(unsigned from, u64 to)
+{
+	return reached_in(from, to, 0);
+}
+
+static bool admit(struct net_port *p, u64 mac, u32 now)
+{
+	return net_admit(&s, p, mac, 0, now);
 }
 
 static void test_flooding(void **)
@@ -76,48 +86,48 @@ static void test_flooding(void **)
 static void test_one_address(void **)
 {
 	bridges();
-	assert_true(net_admit(&s, &port[0], MAC(1), 5));
-	assert_false(net_admit(&s, &port[0], MAC(2), 5));
-	assert_false(net_admit(&s, &port[0], MAC(50), 5));
-	assert_false(net_admit(&s, &port[0], BROADCAST, 5));
-	assert_false(net_admit(&s, &port[0], 0, 5));
+	assert_true(admit(&port[0], MAC(1), 5));
+	assert_false(admit(&port[0], MAC(2), 5));
+	assert_false(admit(&port[0], MAC(50), 5));
+	assert_false(admit(&port[0], BROADCAST, 5));
+	assert_false(admit(&port[0], 0, 5));
 	assert_int_equal(reached(1, MAC(50)), 0xc);
 	/* Nor does a bridge have another port's, or what is nobody's. */
-	assert_false(net_admit(&s, &port[2], MAC(1), 5));
-	assert_false(net_admit(&s, &port[2], MAC(4), 5));
-	assert_false(net_admit(&s, &port[2], BROADCAST, 5));
-	assert_false(net_admit(&s, &port[2], 0, 5));
+	assert_false(admit(&port[2], MAC(1), 5));
+	assert_false(admit(&port[2], MAC(4), 5));
+	assert_false(admit(&port[2], BROADCAST, 5));
+	assert_false(admit(&port[2], 0, 5));
 	assert_int_equal(reached(1, MAC(1)), 1 << 0);
-	assert_true(net_admit(&s, &port[2], MAC(3), 5));
+	assert_true(admit(&port[2], MAC(3), 5));
 }
 
 static void test_learning(void **)
 {
 	bridges();
-	assert_true(net_admit(&s, &port[2], MAC(50), 5));
+	assert_true(admit(&port[2], MAC(50), 5));
 	assert_int_equal(reached(0, MAC(50)), 1 << 2);
 	assert_int_equal(reached(2, MAC(50)), 0);
 	/*
 	 * Nobody takes it over while it lives, though it says nothing to anybody but by the last
 	 * second.
 	 */
-	assert_false(net_admit(&s, &port[3], MAC(50), 5 + NET_AGE - 1));
-	assert_false(net_admit(&s, &port[0], MAC(50), 5 + NET_AGE - 1));
-	assert_true(net_admit(&s, &port[2], MAC(50), 4 + NET_AGE));
-	assert_false(net_admit(&s, &port[3], MAC(50), 3 + 2 * NET_AGE));
+	assert_false(admit(&port[3], MAC(50), 5 + NET_AGE - 1));
+	assert_false(admit(&port[0], MAC(50), 5 + NET_AGE - 1));
+	assert_true(admit(&port[2], MAC(50), 4 + NET_AGE));
+	assert_false(admit(&port[3], MAC(50), 3 + 2 * NET_AGE));
 	/* Nor by a CPU whose clock is behind. */
-	assert_false(net_admit(&s, &port[3], MAC(50), 3));
+	assert_false(admit(&port[3], MAC(50), 3));
 	assert_int_equal(reached(0, MAC(50)), 1 << 2);
 	/* It is too old: behind any bridge; then where it has moved. */
-	assert_true(net_admit(&s, &port[0], MAC(1), 4 + 2 * NET_AGE));
+	assert_true(admit(&port[0], MAC(1), 4 + 2 * NET_AGE));
 	assert_int_equal(reached(0, MAC(50)), 0xc);
-	assert_true(net_admit(&s, &port[3], MAC(50), 4 + 2 * NET_AGE));
+	assert_true(admit(&port[3], MAC(50), 4 + 2 * NET_AGE));
 	assert_int_equal(reached(0, MAC(50)), 1 << 3);
 	/* It has gone, and what was behind it. */
 	net_leave(&s, &port[3]);
 	assert_int_equal(s.bridges, 1);
 	assert_int_equal(reached(0, MAC(50)), 1 << 2);
-	assert_true(net_admit(&s, &port[2], MAC(50), 5 + 2 * NET_AGE));
+	assert_true(admit(&port[2], MAC(50), 5 + 2 * NET_AGE));
 	assert_int_equal(reached(0, BROADCAST), 0x6);
 	/* A second time: it takes nobody else's place. */
 	assert_int_equal(net_join(&s, &port[5]), 0);
@@ -135,9 +145,9 @@ static void test_many(void **)
 	unsigned known = 0;
 
 	bridges();
-	assert_true(net_admit(&s, &port[2], MAC(50), 1));
+	assert_true(admit(&port[2], MAC(50), 1));
 	for (unsigned i = 0; i < 100000; i++)
-		assert_true(net_admit(&s, &port[3], 0x06 | (u64)i << 8, 1));
+		assert_true(admit(&port[3], 0x06 | (u64)i << 8, 1));
 	for (unsigned i = 0; i < 100000; i++)
 		known += reached(0, 0x06 | (u64)i << 8) == 1 << 3;
 	assert_int_equal(known, NET_LEARNED);
@@ -145,7 +155,7 @@ static void test_many(void **)
 	assert_int_equal(reached(0, 0x06 | 99999ull << 8), 0xc);
 	assert_int_equal(reached(0, MAC(50)), 1 << 2);
 	/* Room is made by age. */
-	assert_true(net_admit(&s, &port[3], 0x06 | 99999ull << 8, 1 + NET_AGE));
+	assert_true(admit(&port[3], 0x06 | 99999ull << 8, 1 + NET_AGE));
 	assert_int_equal(reached(0, 0x06 | 99999ull << 8), 1 << 3);
 }
 
@@ -159,7 +169,7 @@ static void test_isolated(void **)
 	assert_int_equal(reached(2, BROADCAST), 0xb);
 	assert_int_equal(reached(2, MAC(1)), 1 << 0);
 	port[1].learned = table[0];
-	assert_true(net_admit(&s, &port[1], MAC(60), 1));
+	assert_true(admit(&port[1], MAC(60), 1));
 	assert_int_equal(reached(0, MAC(60)), 0);
 	assert_int_equal(reached(2, MAC(60)), 1 << 1);
 }
@@ -174,17 +184,22 @@ static void test_mirror(void **)
 	assert_int_equal(reached(1, BROADCAST), 1 << 2 | 1 << 3);
 	assert_int_equal(reached(2, MAC(3)), 1 << 3);
 	assert_int_equal(reached(3, BROADCAST), 0);
-	assert_true(net_admit(&s, &port[3], MAC(90), 1));
+	assert_true(admit(&port[3], MAC(90), 1));
 	assert_int_equal(reached(2, MAC(90)), 1 << 3);
 }
 
 static void test_full(void **)
 {
+	static const u8 some[NET_VLANS / 8];
+
 	ports(NET_PORTS);
 	assert_int_equal(net_join(&s, &port[NET_PORTS]), -ENOSPC);
 	net_leave(&s, &port[7]);
 	assert_int_equal(net_join(&s, &port[NET_PORTS]), 0);
 	assert_int_equal(port[NET_PORTS].index, 7);
+	port[8].vlans = some;
+	net_leave(&s, &port[9]);
+	assert_int_equal(net_join(&s, &port[9]), -EINVAL);
 }
 
 /* Between two calls a port comes and another goes: each of the others gets it once. */
@@ -193,12 +208,85 @@ static void test_changes(void **)
 	unsigned at = 0;
 
 	ports(4);
-	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, NULL, &at), &port[1]);
+	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, 0, NULL, &at), &port[1]);
 	net_leave(&s, &port[1]);
 	net_leave(&s, &port[2]);
 	assert_int_equal(net_join(&s, &port[9]), 0);
-	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, NULL, &at), &port[3]);
-	assert_null(net_next(&s, &port[0], BROADCAST, NULL, &at));
+	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, 0, NULL, &at), &port[3]);
+	assert_null(net_next(&s, &port[0], BROADCAST, 0, NULL, &at));
+}
+
+static u8 vlans[NET_PORTS][NET_VLANS / 8];
+
+static void give_vlans(unsigned p, u16 pvid, u16 first, u16 last)
+{
+	memset(vlans[p], 0, sizeof(vlans[p]));
+	port[p].vlans = vlans[p];
+	port[p].pvid = pvid;
+	vlans[p][pvid / 8] |= pvid ? (u8)BIT(pvid % 8) : 0;
+	for (unsigned v = first; v && v <= last; v++)
+		vlans[p][v / 8] |= (u8)BIT(v % 8);
+}
+
+/* Each VLAN is a segment for itself. */
+static void test_vlans(void **)
+{
+	ports(5);
+	give_vlans(0, 10, 0, 0);
+	give_vlans(1, 10, 0, 0);
+	give_vlans(2, 20, 0, 0);
+	give_vlans(3, 0, 10, 20);
+	give_vlans(4, 20, 4094, 4094);
+	assert_int_equal(reached_in(0, BROADCAST, 10), 1 << 1 | 1 << 3);
+	assert_int_equal(reached_in(3, BROADCAST, 10), 1 << 0 | 1 << 1);
+	assert_int_equal(reached_in(3, BROADCAST, 20), 1 << 2 | 1 << 4);
+	assert_int_equal(reached_in(3, BROADCAST, 15), 0);
+	assert_int_equal(reached_in(4, BROADCAST, 4094), 0);
+	assert_int_equal(reached_in(4, BROADCAST, 20), 1 << 2 | 1 << 3);
+	assert_int_equal(reached_in(0, MAC(2), 10), 1 << 1);
+	assert_int_equal(reached_in(0, MAC(4), 10), 1 << 3);
+	/* Who is there, but in another VLAN, is nobody. */
+	assert_int_equal(reached_in(0, MAC(3), 10), 0);
+	/* All have some, or none has. */
+	assert_int_equal(net_join(&s, &port[5]), -EINVAL);
+	give_vlans(5, 0, 1, 4094);
+	assert_int_equal(net_join(&s, &port[5]), 0);
+	net_leave(&s, &port[5]);
+	/* Isolated ones and mirrors in their VLANs, too. */
+	port[1].isolated = port[0].isolated = true;
+	assert_int_equal(reached_in(0, BROADCAST, 10), 1 << 3);
+	port[4].mirror = true;
+	assert_int_equal(reached_in(0, BROADCAST, 10), 1 << 3);
+	assert_int_equal(reached_in(3, MAC(3), 20), 1 << 2 | 1 << 4);
+}
+
+/* An address is learned in the VLAN in which it was seen, and may be another's in another one. */
+static void test_learning_in_vlans(void **)
+{
+	unsigned known = 0;
+
+	bridges();
+	give_vlans(0, 10, 20, 20);
+	give_vlans(1, 20, 0, 0);
+	give_vlans(2, 0, 1, 100);
+	give_vlans(3, 0, 10, 20);
+	assert_true(net_admit(&s, &port[2], MAC(50), 10, 5));
+	assert_int_equal(reached_in(0, MAC(50), 10), 1 << 2);
+	assert_int_equal(reached_in(0, MAC(50), 20), 1 << 2 | 1 << 3);
+	assert_false(net_admit(&s, &port[3], MAC(50), 10, 5));
+	assert_true(net_admit(&s, &port[3], MAC(50), 20, 5));
+	assert_int_equal(reached_in(0, MAC(50), 10), 1 << 2);
+	assert_int_equal(reached_in(1, MAC(50), 20), 1 << 3);
+	/* An interface's own is nobody else's in any, and nowhere but in its own. */
+	assert_false(net_admit(&s, &port[3], MAC(2), 10, 5));
+	assert_int_equal(reached_in(0, MAC(2), 20), 1 << 1);
+	assert_int_equal(reached_in(0, MAC(2), 10), 1 << 2 | 1 << 3);
+	/* A router's address in all VLANs of a bridge has room there. */
+	for (u16 v = 1; v <= 100; v++)
+		assert_true(net_admit(&s, &port[2], 0x5e0002, v, 6));
+	for (u16 v = 1; v <= 100; v++)
+		known += net_owner(&s, 0x5e0002, v) == &port[2];
+	assert_in_range(known, 90, 100);
 }
 
 int main(void)
@@ -208,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_learning), cmocka_unit_test(test_many),
 		cmocka_unit_test(test_isolated), cmocka_unit_test(test_mirror),
 		cmocka_unit_test(test_full),     cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_vlans),    cmocka_unit_test(test_learning_in_vlans),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

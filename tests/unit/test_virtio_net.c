@@ -21,15 +21,6 @@ void shootdown_leave(struct vcpu *) { }
 
 void shootdown_join(struct vcpu *) { }
 
-/* The n-th used entry's length, and where its buffer is. */
-static u32 got(unsigned n, u64 *at)
-{
-	u64 entry = ram(USED(RX) + 4 + n * 8, 8);
-
-	*at = RECEIVE_AT + (entry & 0xffffffff) * 0x2000;
-	return (u32)(entry >> 32);
-}
-
 /* Of the only frame that guest n got: as it was sent, by one buffer. */
 static void check_got(unsigned n, u64 frame, u32 size)
 {
@@ -43,11 +34,13 @@ static void check_got(unsigned n, u64 frame, u32 size)
 	assert_int_equal(ram(at + offsetof(struct net_header, num_buffers), 2), 1);
 }
 
-static char counts[300];
+static char counts[900];
 
 static void hear_counts(const char *text)
 {
-	snprintf(counts, sizeof(counts), "%s", text);
+	size_t n = strlen(counts);
+
+	snprintf(counts + n, sizeof(counts) - n, "%s\n", text);
 }
 
 /* By the line at its end, which it comes to. */
@@ -76,7 +69,7 @@ static void test_device(void **)
 	assert_int_equal(get(0, QUEUES, 2), 3);
 	assert_int_equal(get(0, DEVICE_CONFIG, 4), 0x02);
 	assert_int_equal(get(0, DEVICE_CONFIG + 4, 4), 0x10100);
-	assert_int_equal(get(0, DEVICE_CONFIG + 8, 4), 1 | NET_MTU << 16);
+	assert_int_equal(get(0, DEVICE_CONFIG + 8, 4), 1 | MTU << 16);
 	put(0, FEATURE_SELECT, 4, 0);
 	assert_int_equal(get(0, FEATURE, 4), 0x3003bbab);
 	stop(2);
@@ -189,14 +182,23 @@ static void test_merged(void **)
 	send(MAC(2), 2900, 1400);
 	use(1);
 	assert_int_equal(used(RX), 11);
+	counts[0] = 0;
 	vm_device_counts(guest[1].vm, hear_counts);
 	assert_string_equal(
 		counts, "net=0\tsegment=lan0\t"
-			"sent=0\tsent_bytes=0\treceived=2\treceived_bytes=33008\tdropped=1\tbad=0");
+			"sent=0\tsent_bytes=0\treceived=2\treceived_bytes=33008\tdropped=1\tbad=0\n"
+			"net=0\tsegment=lan0\treason=no_buffer\tframes=1\n"
+			"net=0\tsegment=lan0\treason=paused\tframes=0\n"
+			"net=0\tsegment=lan0\treason=malformed\tframes=0\n"
+			"net=0\tsegment=lan0\treason=too_large\tframes=0\n"
+			"net=0\tsegment=lan0\treason=wrong_address\tframes=0\n"
+			"net=0\tsegment=lan0\treason=wrong_vlan\tframes=0\n");
+	counts[0] = 0;
 	vm_device_counts(guest[0].vm, hear_counts);
-	assert_string_equal(
-		counts, "net=0\tsegment=lan0\t"
-			"sent=3\tsent_bytes=36062\treceived=0\treceived_bytes=0\tdropped=0\tbad=0");
+	assert_non_null(strstr(
+		counts,
+		"net=0\tsegment=lan0\t"
+		"sent=3\tsent_bytes=36062\treceived=0\treceived_bytes=0\tdropped=0\tbad=0\n"));
 	assert_string_equal(
 		last_line(1, line),
 		"net0: sent=0 large=0 bytes=0 received=2 large=2 bytes=33008 dropped=1 bad=0");
@@ -257,15 +259,6 @@ static void test_shapes(void **)
 	send(MAC(2), 400, 0);
 	use(1);
 	assert_int_equal(used(RX), 1);
-}
-
-static u32 sum(u32 s, const u8 *p, u32 n)
-{
-	for (u32 i = 0; i < n; i++)
-		s += i & 1 ? p[i] : (u32)p[i] << 8;
-	while (s >> 16)
-		s = (s & 0xffff) + (s >> 16);
-	return s;
 }
 
 /*
@@ -329,7 +322,7 @@ static void test_bad(void **)
 	queue_frame(SEND_AT, HEADERS + 99), n++;
 	make(1, MAC(2), MAC(1), 3000, 0);
 	queue_frame(SEND_AT + SLOT, 13), n++;
-	queue_frame(SEND_AT + SLOT, 14 + NET_MTU + 1), n++;
+	queue_frame(SEND_AT + SLOT, 14 + MTU + 1), n++;
 	queue_frame(SEND_AT + SLOT, 0x1000000), n++;
 	queue_frame(GUEST_RAM - 100, 1000), n++;
 	queue_frame(0xfee00000, 1000), n++;
@@ -354,6 +347,9 @@ static void test_bad(void **)
 		"net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=1 bad=0");
 	use(0);
 	assert_int_equal(n, 8);
+	assert_int_equal(dropped(1, NET_DROP_NO_BUFFER), 1);
+	assert_int_equal(dropped(0, NET_DROP_TOO_LARGE), 2);
+	assert_int_equal(dropped(0, NET_DROP_MALFORMED), 6);
 	assert_string_equal(
 		last_line(0, line),
 		"net0: sent=1 large=0 bytes=1000 received=0 large=0 bytes=0 dropped=0 bad=8");
@@ -382,6 +378,7 @@ static void test_one_address(void **)
 	assert_string_equal(
 		last_line(0, line),
 		"net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=0 bad=2");
+	assert_int_equal(dropped(0, NET_DROP_ADDRESS), 2);
 	stop(0);
 	fake_vm_config.net[0].bridge = true;
 	start(0);
@@ -612,6 +609,7 @@ static void test_paused(void **)
 	use(1);
 	assert_memory_not_equal(before, bytes(0, GUEST_RAM), GUEST_RAM);
 	assert_non_null(strstr(last_line(1, line), "dropped=3 "));
+	assert_int_equal(dropped(1, NET_DROP_PAUSED), 3);
 }
 
 static bool sender_done;

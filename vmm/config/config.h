@@ -29,6 +29,13 @@ struct span;
 #define VM_DISKS_MAX 4
 #define VM_NETS_MAX 4
 #define VM_SEGMENT_MAX 15
+/* Bytes that a frame of a segment has at most behind its Ethernet header; where none is given: */
+#define VM_MTU_MIN 1280u /* IPv6 wants so much (RFC 8200, 5) */
+#define VM_MTU_MAX 9000u
+#define VM_MTU_DEFAULT 1500u
+/* IEEE 802.1Q: 0 is none, 4095 is kept back. Ranges of one interface's trunk. */
+#define VM_VLAN_MAX 4094u
+#define VM_TRUNK_MAX 16
 /* Bytes of all `meta =` lines, each with its line feed; and keys of theirs that are known here. */
 #define VM_META_MAX 4096
 #define VM_META_NAME_MAX 63
@@ -99,6 +106,14 @@ struct vm_config_disk {
 struct vm_config_net {
 	char segment[VM_SEGMENT_MAX + 1];
 	u64 mac;
+	u16 mtu; /* as of vm_config_mtu(); 0: the default */
+	u16 pvid; /* the VLAN of its frames without a tag; 0: it has none */
+	/* those of its frames with one, without a trunk none; with neither it knows no VLANs */
+	u16 nr_trunk;
+	struct vm_config_vlans {
+		u16 first;
+		u16 last;
+	} trunk[VM_TRUNK_MAX];
 	bool bridge;
 	bool isolated;
 	bool mirror;
@@ -369,6 +384,22 @@ u64 vm_config_mac(const struct vm_config *config, unsigned i);
 #define VM_MAC_BYTES(mac) \
 	(u8)(mac), (u8)((mac) >> 8), (u8)((mac) >> 16), (u8)((mac) >> 24), (u8)((mac) >> 32), \
 		(u8)((mac) >> 40)
+
+/* Of its segment, as its file has it. */
+static inline unsigned vm_config_mtu(const struct vm_config_net *n)
+{
+	return n->mtu ? n->mtu : VM_MTU_DEFAULT;
+}
+
+/* Does it know VLANs? */
+static inline bool vm_config_has_vlans(const struct vm_config_net *n)
+{
+	return n->pvid || n->nr_trunk;
+}
+
+/* config_net.c: its trunk as the file may have it, "" without one. */
+#define VM_TRUNK_TEXT (VM_TRUNK_MAX * sizeof("4000-4094"))
+void vm_config_trunk(const struct vm_config_net *n, char text[VM_TRUNK_TEXT]);
 
 /* For its key and its name, when there is none. */
 #define VM_CONFIG_NO_MODULE "%s = %s: the boot loader gave no module of that name"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pure module: the VM file's key for network interfaces: `net = SEGMENT`, and behind it
- * `mac=02:...`, `bridge`, `isolated`, `mirror` or `offload=no`; and what is wrong with those only
- * beside the other VMs' of the node.
+ * `mac=02:...`, `mtu=9000`, `pvid=10`, `trunk=20-29`, `bridge`, `isolated`, `mirror` or
+ * `offload=no`; and what is wrong with those only beside the other VMs' of the node.
  */
 #include <margay/errno.h>
 #include <margay/string.h>
@@ -65,12 +65,61 @@ static int set_mac(struct parser *p, struct vm_config_net *n, struct span v)
 	return 0;
 }
 
+/* A number of these, once. */
+static int set_number(struct parser *p, const char *key, struct span v, unsigned min, unsigned max,
+		      u16 *out)
+{
+	struct span rest = v;
+	char expected[60];
+	u64 number;
+
+	if (!*out && span_number(&rest, 10, &number) && !rest.n && number >= min && number <= max) {
+		*out = (u16)number;
+		return 0;
+	}
+	snprintf(expected, sizeof(expected), "one number from %u to %u", min, max);
+	return config_wrong(p, key, expected, v);
+}
+
+/* `10` or `20-29` */
+static int add_vlans(struct parser *p, struct span v)
+{
+	struct vm_config_net *n = &p->config->net[p->config->nr_nets];
+	struct span rest = v;
+	u64 first, last;
+
+	if (n->nr_trunk == VM_TRUNK_MAX)
+		return config_fail(p, "net: trunk: expected at most %u VLANs and ranges of them",
+				   VM_TRUNK_MAX);
+	if (!span_number(&rest, 10, &first))
+		first = 0;
+	last = first;
+	if ((span_skip(&rest, "-") && !span_number(&rest, 10, &last)) || rest.n || !first ||
+	    last < first || last > VM_VLAN_MAX)
+		return config_wrong(p, "net: trunk", "VLANs from 1 to 4094, like 10,20-29", v);
+	n->trunk[n->nr_trunk++] = (struct vm_config_vlans){ (u16)first, (u16)last };
+	return 0;
+}
+
+static int set_trunk(struct parser *p, struct vm_config_net *n, struct span v)
+{
+	if (n->nr_trunk)
+		return config_wrong(p, "net: trunk", "one list of VLANs", v);
+	return config_list(p, "net: trunk", "another VLAN behind the comma", v, add_vlans);
+}
+
 static int set_option(struct parser *p, struct vm_config_net *n, struct span v)
 {
-	struct span mac = v;
+	struct span value = v;
 
-	if (span_skip(&mac, "mac="))
-		return set_mac(p, n, mac);
+	if (span_skip(&value, "mac="))
+		return set_mac(p, n, value);
+	if (span_skip(&value, "mtu="))
+		return set_number(p, "net: mtu", value, VM_MTU_MIN, VM_MTU_MAX, &n->mtu);
+	if (span_skip(&value, "pvid="))
+		return set_number(p, "net: pvid", value, 1, VM_VLAN_MAX, &n->pvid);
+	if (span_skip(&value, "trunk="))
+		return set_trunk(p, n, value);
 	if (span_is(v, "bridge"))
 		n->bridge = true;
 	else if (span_is(v, "isolated"))
@@ -82,7 +131,8 @@ static int set_option(struct parser *p, struct vm_config_net *n, struct span v)
 	else
 		return config_wrong(
 			p, "net",
-			"mac=..., bridge, isolated, mirror or offload=no behind the segment", v);
+			"mac=..., mtu=..., pvid=..., trunk=..., bridge, isolated, mirror or offload=no behind the segment",
+			v);
 	return 0;
 }
 
@@ -118,10 +168,58 @@ u64 vm_config_mac(const struct vm_config *c, unsigned i)
 	return (hash & ~3ull & 0xffffffffffffull) | 2;
 }
 
+void vm_config_trunk(const struct vm_config_net *n, char text[VM_TRUNK_TEXT])
+{
+	size_t used = 0;
+
+	text[0] = 0;
+	for (unsigned i = 0; i < n->nr_trunk; i++) {
+		struct vm_config_vlans v = n->trunk[i];
+
+		used += (size_t)snprintf(text + used, VM_TRUNK_TEXT - used, "%s%u", i ? "," : "",
+					 v.first);
+		if (v.last != v.first)
+			used += (size_t)snprintf(text + used, VM_TRUNK_TEXT - used, "-%u", v.last);
+	}
+}
+
 /* NULL: a file that is no VM. */
 static unsigned nets_of(const struct vm_config *c)
 {
 	return c ? c->nr_nets : 0;
+}
+
+/*
+ * Interface n of one file beside one of an earlier line. A switch cuts no frame: one that is too
+ * large for a member of its segment would be lost without a word, so all have the same MTU. And who
+ * has left the VLANs out by mistake is neither in all of them nor, without a word, in none.
+ */
+static int check_pair(const struct vm_config *c, unsigned n, const struct vm_config *other,
+		      unsigned m, struct config_error *err)
+{
+	const struct vm_config_net *one = &c->net[n], *before = &other->net[m];
+	u64 mac = vm_config_mac(c, n);
+
+	if (vm_config_mac(other, m) == mac)
+		return vm_config_error(err, c->file, one->line,
+				       "net: " VM_MAC
+				       " is the address of %s:%u already: give another by mac=",
+				       VM_MAC_BYTES(mac), other->file, before->line);
+	if (strcmp(one->segment, before->segment) != 0)
+		return 0;
+	if (vm_config_mtu(one) != vm_config_mtu(before))
+		return vm_config_error(
+			err, c->file, one->line,
+			"net = %s: its MTU is %u here, %u by %s:%u: all of a segment have the same mtu=",
+			one->segment, vm_config_mtu(one), vm_config_mtu(before), other->file,
+			before->line);
+	if (vm_config_has_vlans(one) != vm_config_has_vlans(before))
+		return vm_config_error(
+			err, c->file, one->line,
+			"net = %s: %s here, %s by %s:%u: all of a segment have pvid= or trunk=, or none",
+			one->segment, vm_config_has_vlans(one) ? "VLANs" : "no VLANs",
+			vm_config_has_vlans(before) ? "VLANs" : "none", other->file, before->line);
+	return 0;
 }
 
 int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct config_error *err)
@@ -129,19 +227,12 @@ int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct
 	const struct vm_config *c = file[i];
 
 	for (unsigned n = 0; n < c->nr_nets; n++) {
-		u64 mac = vm_config_mac(c, n);
-
 		for (unsigned k = 0; k <= i; k++) {
 			unsigned before = k == i ? n : nets_of(file[k]);
 
 			for (unsigned m = 0; m < before; m++)
-				if (vm_config_mac(file[k], m) == mac)
-					return vm_config_error(
-						err, c->file, c->net[n].line,
-						"net: " VM_MAC " is the address of "
-						"%s:%u already: give another by mac=",
-						VM_MAC_BYTES(mac), file[k]->file,
-						file[k]->net[m].line);
+				if (check_pair(c, n, file[k], m, err))
+					return -EINVAL;
 		}
 	}
 	return 0;

@@ -49,7 +49,10 @@ static inline int vm_config_check_control(const struct vm_config *const[], unsig
 #endif
 
 #if IS_ENABLED(CONFIG_VIRTIO_NET)
-/* Has none of the interfaces of file i an address of an earlier one? */
+/*
+ * Has none of the interfaces of file i an address of an earlier one, or another MTU than such a one
+ * of its segment, or VLANs beside one without?
+ */
 int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct config_error *err);
 /*
  * The same: the next interface of file i, from *at on, that is alone on its segment: true, with a

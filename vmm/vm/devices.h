@@ -34,5 +34,7 @@ static inline bool vm_has_counters(struct vm *)
 bool vcpu_machine_check(struct vcpu *vcpu, u64 page);
 /* The same of counts(), of a VM that stays meanwhile: device_counts.c. */
 void vm_device_counts(const struct vm *vm, void (*say)(const char *text));
+/* And of net(). */
+bool vm_net_counts(const struct vm *vm, unsigned number, struct net_counts *out);
 
 #endif

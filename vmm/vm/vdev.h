@@ -9,6 +9,7 @@
 
 #include <margay/types.h>
 
+struct net_counts;
 struct vcpu;
 struct vm;
 
@@ -36,6 +37,8 @@ struct vdev_calls {
 	 * any CPU.
 	 */
 	void (*counts)(const struct vm *vm, void *instance, void (*say)(const char *text));
+	/* What the network interface of that number has counted. False: there is none. */
+	bool (*net)(void *instance, unsigned number, struct net_counts *out);
 };
 
 struct vdev {

@@ -81,6 +81,7 @@ static u32 network(const u8 *head, u32 n, u32 *type)
 
 /* ---- judging --------------------------------------------------------------------------- */
 
+/* But for the size of what it is cut into. */
 static bool judge_large(struct net_header *h, const u8 *head, u32 n, u32 size, struct net_large *l)
 {
 	bool v6 = (h->gso_type & ~NET_GSO_ECN) == NET_GSO_TCPV6;
@@ -103,35 +104,39 @@ static bool judge_large(struct net_header *h, const u8 *head, u32 n, u32 size, s
 		return false;
 	tcp = (head[l4 + TCP_OFFSET] >> 4) * 4u;
 	*l = (struct net_large){ l3, l4, l4 + tcp, h->gso_size, v6 };
-	/* What is cut fits into frames, and the checksum is TCP's. */
+	/* The checksum is TCP's. */
 	if (tcp < TCP_HEADER || l->headers > n || l->headers >= size || l->mss < NET_MSS_MIN ||
-	    l->headers - l3 + l->mss > NET_MTU || !(h->flags & NET_NEEDS_CSUM) ||
-	    h->csum_start != l4 || h->csum_offset != TCP_CHECKSUM)
+	    !(h->flags & NET_NEEDS_CSUM) || h->csum_start != l4 || h->csum_offset != TCP_CHECKSUM)
 		return false;
 	h->hdr_len = (u16)l->headers;
 	return true;
 }
 
-bool net_judge(struct net_header *h, const u8 *head, u32 n, u32 size, struct net_large *large)
+enum net_verdict net_judge(struct net_header *h, const u8 *head, u32 n, u32 size, u32 mtu,
+			   struct net_large *large)
 {
 	u32 type, tag;
 
 	h->flags &= NET_NEEDS_CSUM;
 	if (!network(head, n, &type))
-		return false;
+		return NET_MALFORMED;
 	tag = get16(head + NET_ETHERNET - 2) == TYPE_TAG ? NET_TAG : 0;
 	if (!(h->flags & NET_NEEDS_CSUM))
 		h->csum_start = h->csum_offset = 0;
 	else if (h->csum_start < NET_ETHERNET || (u32)h->csum_start + h->csum_offset + 2 > size)
-		return false;
+		return NET_MALFORMED;
 	if (h->gso_type == NET_GSO_NONE) {
 		h->gso_size = h->hdr_len = 0;
-		return size <= NET_ETHERNET + tag + NET_MTU;
+		return size <= NET_ETHERNET + tag + mtu ? NET_FINE : NET_TOO_LARGE;
 	}
 	if ((h->gso_type & ~NET_GSO_ECN) != NET_GSO_TCPV4 &&
 	    (h->gso_type & ~NET_GSO_ECN) != NET_GSO_TCPV6)
-		return false;
-	return size <= NET_ETHERNET + tag + 65535 && judge_large(h, head, n, size, large);
+		return NET_MALFORMED;
+	if (size > NET_ETHERNET + tag + 65535)
+		return NET_TOO_LARGE;
+	if (!judge_large(h, head, n, size, large))
+		return NET_MALFORMED;
+	return large->headers - large->l3 + large->mss <= mtu ? NET_FINE : NET_TOO_LARGE;
 }
 
 /* ---- doing the work ------------------------------------------------------------------------ */

@@ -9,11 +9,11 @@
 
 #include <margay/types.h>
 
-#define NET_MTU 1500u
+#define NET_MTU_MAX 9000u
 #define NET_ETHERNET 14u
-/* IEEE 802.1Q: one is let through, and not looked at */
+/* IEEE 802.1Q: one is let through; whether it is looked at is the port's (net_vlan.h) */
 #define NET_TAG 4u
-#define NET_FRAME_MAX (NET_ETHERNET + NET_TAG + NET_MTU)
+#define NET_FRAME_MAX (NET_ETHERNET + NET_TAG + NET_MTU_MAX)
 #define NET_LARGE_MAX (NET_ETHERNET + NET_TAG + 65535u) /* before it is cut */
 /* Linux' own least; with less a frame would be too much work */
 #define NET_MSS_MIN 48u
@@ -44,12 +44,15 @@ struct net_large {
 	bool v6;
 };
 
+/* Why nobody gets a frame. */
+enum net_verdict { NET_FINE, NET_MALFORMED, NET_TOO_LARGE };
+
 /*
  * Judges a header and the first n bytes of its frame of `size` in all; n is MIN(size,
- * NET_HEADERS_MAX). Sets in *h what a receiver may be handed, and with gso_type *large. False: a
- * frame that nobody gets.
+ * NET_HEADERS_MAX). Sets in *h what a receiver may be handed, and with gso_type *large.
  */
-bool net_judge(struct net_header *h, const u8 *head, u32 n, u32 size, struct net_large *large);
+enum net_verdict net_judge(struct net_header *h, const u8 *head, u32 n, u32 size, u32 mtu,
+			   struct net_large *large);
 /* Fills in the checksum that the header, judged before, wants; all of the frame. */
 void net_fill_checksum(const struct net_header *h, u8 *frame, u32 size);
 /* How many frames a large one of `size` becomes. */

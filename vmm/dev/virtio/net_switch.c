@@ -6,10 +6,25 @@
 
 #define GROUP 1u /* I/G: the address of several (IEEE 802, 8.2.2) */
 
-/* Where an address would stand among those behind a bridge; NULL: the port is none. */
-static struct net_learned *set_of(const struct net_port *p, u64 mac)
+/* Out of the way of frames that have none. */
+noinline bool net_has_vlan(const struct net_port *p, unsigned vlan)
 {
-	u64 hash = mac * 0x9e3779b97f4a7c15ull >> 32;
+	return p->vlans[vlan / 8] & BIT(vlan % 8);
+}
+
+/* What stands for an address of a VLAN. */
+static u64 key_of(u64 mac, u16 vlan)
+{
+	return mac | (u64)vlan << 48;
+}
+
+/*
+ * Where a key would stand among those behind a bridge; NULL: the port is none. The VLAN counts,
+ * too: behind a router one address is in many.
+ */
+static struct net_learned *set_of(const struct net_port *p, u64 key)
+{
+	u64 hash = (key ^ key >> 48) * 0x9e3779b97f4a7c15ull >> 32;
 
 	return p->learned ? &p->learned[hash % (NET_LEARNED / NET_LEARNED_WAYS) * NET_LEARNED_WAYS]
 			  : NULL;
@@ -21,12 +36,12 @@ static bool lives(const struct net_learned *e, u32 now)
 }
 
 /* Where it stands, if it lives. */
-static struct net_learned *entry(const struct net_port *p, u64 mac, u32 now)
+static struct net_learned *entry(const struct net_port *p, u64 key, u32 now)
 {
-	struct net_learned *set = set_of(p, mac);
+	struct net_learned *set = set_of(p, key);
 
 	for (unsigned i = 0; set && i < NET_LEARNED_WAYS; i++)
-		if (set[i].mac == mac && lives(&set[i], now))
+		if (set[i].mac == key && lives(&set[i], now))
 			return &set[i];
 	return NULL;
 }
@@ -40,16 +55,19 @@ static struct net_port *interface_of(const struct net_segment *s, u64 mac)
 }
 
 /* The bridge behind which the address lives; NULL: nobody knows. */
-static struct net_port *bridge_of(const struct net_segment *s, u64 mac)
+static struct net_port *bridge_of(const struct net_segment *s, u64 key)
 {
 	for (unsigned i = 0; i < NET_PORTS; i++)
-		if (s->port[i] && entry(s->port[i], mac, s->now))
+		if (s->port[i] && entry(s->port[i], key, s->now))
 			return s->port[i];
 	return NULL;
 }
 
 int net_join(struct net_segment *s, struct net_port *p)
 {
+	for (unsigned i = 0; i < NET_PORTS; i++)
+		if (s->port[i] && !s->port[i]->vlans != !p->vlans)
+			return -EINVAL;
 	for (unsigned i = 0; i < NET_PORTS; i++) {
 		if (s->port[i])
 			continue;
@@ -70,17 +88,17 @@ void net_leave(struct net_segment *s, struct net_port *p)
 }
 
 /* If there is room in its set: who lives there stays. */
-static void learn(struct net_port *p, u64 mac, u32 now)
+static void learn(struct net_port *p, u64 key, u32 now)
 {
-	struct net_learned *set = set_of(p, mac), *to = entry(p, mac, now);
+	struct net_learned *set = set_of(p, key), *to = entry(p, key, now);
 
 	for (unsigned i = 0; !to && i < NET_LEARNED_WAYS; i++)
 		to = lives(&set[i], now) ? NULL : &set[i];
 	if (to)
-		*to = (struct net_learned){ mac, now };
+		*to = (struct net_learned){ key, now };
 }
 
-bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u32 now)
+bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u16 vlan, u32 now)
 {
 	const struct net_port *other;
 
@@ -90,22 +108,25 @@ bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u32 now)
 		return true;
 	if (!p->learned || !mac || mac & GROUP || interface_of(s, mac))
 		return false;
-	other = bridge_of(s, mac);
+	other = bridge_of(s, key_of(mac, vlan));
 	if (other && other != p)
 		return false;
-	learn(p, mac, s->now);
+	learn(p, key_of(mac, vlan), s->now);
 	return true;
 }
 
-struct net_port *net_owner(const struct net_segment *s, u64 to)
+struct net_port *net_owner(const struct net_segment *s, u64 to, u16 vlan)
 {
 	struct net_port *p = to & GROUP ? NULL : interface_of(s, to);
 
-	return p || to & GROUP ? p : bridge_of(s, to);
+	/* In another VLAN the address may be somebody's outside. */
+	if (p && net_carries(p, vlan))
+		return p;
+	return to & GROUP ? NULL : bridge_of(s, key_of(to, vlan));
 }
 
 struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to,
-			  const struct net_port *owner, unsigned *at)
+			  u16 vlan, const struct net_port *owner, unsigned *at)
 {
 	if (from->mirror)
 		return NULL;
@@ -113,7 +134,8 @@ struct net_port *net_next(const struct net_segment *s, const struct net_port *fr
 		struct net_port *p = s->port[(*at)++];
 		bool meant = p && (owner ? p == owner : to & GROUP || p->learned);
 
-		if (p && p != from && (p->mirror || (meant && !(p->isolated && from->isolated))))
+		if (p && p != from && (p->mirror || (meant && !(p->isolated && from->isolated))) &&
+		    net_carries(p, vlan))
 			return p;
 	}
 	return NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: a segment of a virtual network, a switch without VLANs: which of its ports get a
- * frame. A port has one address, and sends from no other, but for a bridge's, which learns those
- * behind it (IEEE 802.1D, 7.7 to 7.9). MAC addresses are numbers, the first byte in bits 7:0. All
+ * Pure module: a segment of a virtual network, a switch: which of its ports get a frame. A port has
+ * one address, and sends from no other, but for a bridge's, which learns those behind it (IEEE
+ * 802.1D, 7.7 to 7.9), in each VLAN for itself. All ports have some VLANs, or none of them knows
+ * any: then all frames are of VLAN 0. MAC addresses are numbers, the first byte in bits 7:0. All
  * calls under the segment's lock, which is its user's.
  */
 #ifndef VMM_NET_SWITCH_H
@@ -13,10 +14,11 @@
 #define NET_PORTS 64u
 #define NET_LEARNED 256u /* addresses that are remembered behind a bridge, a power of two */
 #define NET_LEARNED_WAYS 4u
+#define NET_VLANS 4096u /* IEEE 802.1Q, 9.6: 0 and the last are none's */
 /* seconds after its last frame that an address stays its bridge's (802.1D, 7.9.2) */
 #define NET_AGE 300u
 
-/* An address behind a bridge; 0: none. */
+/* An address behind a bridge, its VLAN in bits 63:48; 0: none. */
 struct net_learned {
 	u64 mac;
 	u32 seen; /* in seconds */
@@ -27,6 +29,9 @@ struct net_port {
 	u64 mac;
 	bool isolated;      /* talks to ports only that are not */
 	bool mirror;        /* gets all frames of the segment and sends none */
+	/* A bit for each that it has, pvid's with them; NULL: it knows no VLANs. */
+	const u8 *vlans;
+	u16 pvid; /* of frames without a tag; 0: it has none */
 	/*
 	 * a bridge's own, NET_LEARNED of them, zero: no other takes their place; NULL: it is none
 	 */
@@ -40,27 +45,35 @@ struct net_segment {
 	u32 now; /* the second of the last frame */
 };
 
-/* 0; -ENOSPC: all ports are taken. */
+/* 0; -ENOSPC: all ports are taken; -EINVAL: it has VLANs, and the others have none, or not. */
 int net_join(struct net_segment *s, struct net_port *p);
 /* Forgets the port, if it has joined, and with it what was learned behind it. */
 void net_leave(struct net_segment *s, struct net_port *p);
+/* Has the port, of those that know VLANs, this one? */
+bool net_has_vlan(const struct net_port *p, unsigned vlan);
+static inline bool net_carries(const struct net_port *p, unsigned vlan)
+{
+	return !vlan || net_has_vlan(p, vlan);
+}
+
 /*
- * A frame from this address came in by the port at this second: may it? Own addresses of ports are
- * nobody else's, nor are those behind another bridge, while it lives. What a bridge has no room to
- * remember may come in all the same.
+ * A frame of this VLAN from this address came in by the port at this second: may it? Own addresses
+ * of ports are nobody else's, whatever their VLANs, nor are those behind another bridge, while it
+ * lives. What a bridge has no room to remember may come in all the same.
  */
-bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u32 now);
+bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u16 vlan, u32 now);
 /*
- * Who has the address, or has it behind it; NULL: it is nobody's, of several, or behind a bridge
- * that does not remember it.
+ * Who has the address in this VLAN, or has it behind it; NULL: it is nobody's, of several, or
+ * behind a bridge that does not remember it.
  */
-struct net_port *net_owner(const struct net_segment *s, u64 to);
+struct net_port *net_owner(const struct net_segment *s, u64 to, u16 vlan);
 /*
- * The next port that gets a frame which came in by `from`, to this address, net_owner()'s; NULL: no
- * further. One that nobody is known to have is behind a bridge, or nowhere: no other port gets it.
- * *at is 0 at first and says between the calls how far it is, though ports come and go.
+ * The next port that gets a frame of this VLAN which came in by `from`, to this address,
+ * net_owner()'s; NULL: no further. One that nobody is known to have is behind a bridge, or nowhere:
+ * no other port gets it. *at is 0 at first and says between the calls how far it is, though ports
+ * come and go.
  */
 struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to,
-			  const struct net_port *owner, unsigned *at);
+			  u16 vlan, const struct net_port *owner, unsigned *at);
 
 #endif

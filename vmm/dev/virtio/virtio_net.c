@@ -19,6 +19,8 @@
 #define QUEUE_SIZE 1024 /* a TCP stream fills it with as much as a window holds */
 #define COMMANDS_MAX 8u /* with the segment's lock held: a driver waits for each */
 
+static_assert(VM_MTU_MAX <= NET_MTU_MAX && VM_VLAN_MAX < NET_VLANS, "what a VM file may say");
+
 /* 5.1.6.5 */
 enum { CLASS_MQ = 4, MQ_PAIRS_SET = 0 };
 enum { ACK_OK, ACK_ERROR };
@@ -164,11 +166,46 @@ static int join(struct vm *vm, struct port *p)
 	spin_unlock(&s->lock);
 	if (!err)
 		return 0;
-	vm_tell(vm, "%s:%u: net = %s: it has %u interfaces already", vm->config->file,
-		vm->config->net[p->number].line, s->name, NET_PORTS);
+	if (err == -ENOSPC)
+		vm_tell(vm, "%s:%u: net = %s: it has %u interfaces already", vm->config->file,
+			vm->config->net[p->number].line, s->name, NET_PORTS);
+	else
+		vm_tell(vm, "%s:%u: net = %s: others of it have VLANs, or have none",
+			vm->config->file, vm->config->net[p->number].line, s->name);
 	put_segment(s);
 	p->segment = NULL;
 	return err;
+}
+
+static void set_vlans(struct port *p, const struct vm_config_net *c)
+{
+	if (!vm_config_has_vlans(c))
+		return;
+	p->net.vlans = p->vlans;
+	p->net.pvid = c->pvid;
+	if (c->pvid)
+		p->vlans[c->pvid / 8] |= (u8)BIT(c->pvid % 8);
+	for (unsigned i = 0; i < c->nr_trunk; i++)
+		for (unsigned vlan = c->trunk[i].first; vlan <= c->trunk[i].last; vlan++)
+			p->vlans[vlan / 8] |= (u8)BIT(vlan % 8);
+}
+
+static void note(struct vm *vm, const struct port *p, const struct vm_config_net *c)
+{
+	char trunk[VM_TRUNK_TEXT], more[VM_TRUNK_TEXT + 40];
+	size_t n = 0;
+
+	vm_config_trunk(c, trunk);
+	more[0] = 0;
+	if (c->mtu)
+		n += (size_t)snprintf(more, sizeof(more), ", mtu %u", c->mtu);
+	if (c->pvid)
+		n += (size_t)snprintf(more + n, sizeof(more) - n, ", pvid %u", c->pvid);
+	if (c->nr_trunk)
+		snprintf(more + n, sizeof(more) - n, ", trunk %s", trunk);
+	vm_note(vm, "net%u: %s, " VM_MAC "%s%s%s%s", p->number, c->segment,
+		VM_MAC_BYTES(p->net.mac), c->bridge ? ", bridge" : "",
+		c->isolated ? ", isolated" : "", c->mirror ? ", mirror" : "", more);
 }
 
 static int create_port(struct vm *vm, struct port *p, unsigned number)
@@ -184,13 +221,14 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	p->net.mac = vm_config_mac(vm->config, number);
 	p->net.isolated = c->isolated;
 	p->net.mirror = c->mirror;
+	set_vlans(p, c);
 	p->net.learned = c->bridge ? host_pages_alloc(BRIDGE_PAGES, -1) : NULL;
 	if (c->bridge && !p->net.learned)
 		return host_no_memory(vm->name);
 	memcpy(p->config.mac, &p->net.mac, sizeof(p->config.mac));
 	p->config.status = LINK_UP;
 	p->config.max_pairs = vm->nr_vcpus < NET_PAIRS ? 1 : NET_PAIRS;
-	p->config.mtu = NET_MTU;
+	p->config.mtu = (u16)vm_config_mtu(c);
 	v->pci.lock = &p->segment->lock;
 	v->pci.others = true;
 	v->type = TYPE_NET;
@@ -212,9 +250,7 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	if (!err)
 		err = join(vm, p);
 	if (!err)
-		vm_note(vm, "net%u: %s, " VM_MAC "%s%s%s", number, c->segment,
-			VM_MAC_BYTES(p->net.mac), c->bridge ? ", bridge" : "",
-			c->isolated ? ", isolated" : "", c->mirror ? ", mirror" : "");
+		note(vm, p, c);
 	return err;
 }
 
@@ -253,12 +289,29 @@ static void net_destroy(struct vm *vm, void *instance)
 	host_pages_free(all, all ? ports_pages(vm->config->nr_nets) : 0);
 }
 
+/* Of the frames that were for it, or that it has sent. */
+static u64 lost(const struct net_counts *c)
+{
+	return c->drop[NET_DROP_NO_BUFFER] + c->drop[NET_DROP_PAUSED];
+}
+
+static u64 refused(const struct net_counts *c)
+{
+	u64 n = 0;
+
+	for (unsigned i = NET_DROP_MALFORMED; i < NET_DROPS; i++)
+		n += c->drop[i];
+	return n;
+}
+
 static void say(struct vm *vm, const struct port *p)
 {
+	const struct net_counts *c = &p->counts;
+
 	vm_tell(vm,
 		"net%u: sent=%lu large=%lu bytes=%lu received=%lu large=%lu bytes=%lu dropped=%lu bad=%lu",
-		p->number, p->sent.frames, p->sent.large, p->sent.bytes, p->got.frames,
-		p->got.large, p->got.bytes, p->full, p->bad);
+		p->number, c->sent.frames, c->sent.large, c->sent.bytes, c->got.frames,
+		c->got.large, c->got.bytes, lost(c), refused(c));
 }
 
 /*
@@ -286,19 +339,35 @@ static void net_counts(const struct vm *vm, void *instance, void (*say_one)(cons
 	char text[300];
 
 	for (unsigned i = 0; i < all->count; i++) {
-		const struct port *p = &all->port[i];
+		const char *segment = vm->config->net[i].segment;
+		const struct net_counts *c = &all->port[i].counts;
 
 		snprintf(
 			text, sizeof(text),
 			"net=%u\tsegment=%s\tsent=%lu\tsent_bytes=%lu\treceived=%lu\treceived_bytes=%lu\t"
 			"dropped=%lu\tbad=%lu",
-			i, vm->config->net[i].segment, p->sent.frames, p->sent.bytes, p->got.frames,
-			p->got.bytes, p->full, p->bad);
+			i, segment, c->sent.frames, c->sent.bytes, c->got.frames, c->got.bytes,
+			lost(c), refused(c));
 		say_one(text);
+		for (unsigned k = 0; k < NET_DROPS; k++) {
+			snprintf(text, sizeof(text), "net=%u\tsegment=%s\treason=%s\tframes=%lu", i,
+				 segment, net_drop_name(k), c->drop[k]);
+			say_one(text);
+		}
 	}
 }
 
-static const struct vdev_calls net_calls = { .counts = net_counts };
+static bool net_counts_of(void *instance, unsigned number, struct net_counts *out)
+{
+	const struct ports *all = instance;
+
+	if (number >= all->count)
+		return false;
+	*out = all->port[number].counts;
+	return true;
+}
+
+static const struct vdev_calls net_calls = { .counts = net_counts, .net = net_counts_of };
 static const struct vdev net_vdev = {
 	.create = net_create,
 	.destroy = net_destroy,

@@ -10,6 +10,7 @@
 #include "vmm/dev/virtio/net_switch.h"
 #include "vmm/dev/virtio/virtio.h"
 #include "vmm/vm.h"
+#include "vmm/vm/net_counts.h"
 
 #define NET_PAIRS 2u /* of queues: 0 and 2 are received by, 1 and 3 sent by */
 #define NET_FLOWS 64u
@@ -57,13 +58,6 @@ struct lan {
 	u8 frame[NET_FRAME_MAX]; /* one that is worked on */
 };
 
-/* Frames and bytes; large: of these frames, those that were handed over uncut. */
-struct net_count {
-	u64 frames;
-	u64 bytes;
-	u64 large;
-};
-
 struct port {
 	struct virtio virtio;
 	struct net_port net;
@@ -78,13 +72,8 @@ struct port {
 		u32 piece; /* and to the next of them, if it is cut */
 	} hand[NET_PAIRS]; /* by pair: the frame in hand */
 	u8 pair_of[NET_FLOWS]; /* by which the driver has sent last, by net_flow() */
-	struct net_count sent;
-	struct net_count got;
-	/*
-	 * no frames, or from another's address; frames that it had no room for, or was paused for
-	 */
-	u64 bad;
-	u64 full;
+	struct net_counts counts;
+	u8 vlans[NET_VLANS / 8]; /* net's, if it knows any */
 };
 
 /*

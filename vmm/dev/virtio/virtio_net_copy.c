@@ -7,6 +7,7 @@
  */
 #include <margay/string.h>
 
+#include "vmm/dev/virtio/net_vlan.h"
 #include "vmm/dev/virtio/virtio_net.h"
 #include "vmm/memory/guest_mem.h"
 
@@ -23,6 +24,7 @@
 #define COST_CHAIN 350u  /* of each of a receiver's chains; */
 #define COST_BUFFER 100u /* of each buffer in one, of the sender's, too; */
 #define COST_BRIDGE 50u  /* of each table that an address is looked up in; */
+#define COST_TAG 100u    /* of a tag that is put in, or taken away; */
 #define COST_VCPU 50u    /* and of each vCPU that an interrupt may be for */
 /*
  * What a frame may take of a receiver's, whose driver shall not make work for others: of 1,536
@@ -38,13 +40,15 @@ struct hold {
 struct frame {
 	struct net_header header;
 	struct net_large large;
-	/* bytes in all; of them copied here */
+	/* bytes in all; of them copied here; where in the sender's chain the next ones are */
 	u32 size;
 	u32 head_size;
+	u32 rest;
+	u16 vlan; /* 0: it came by a port that knows none */
 
 	struct port *from;
 	const u8 *flat; /* all of it; NULL: the head, and the rest in the sender's chain */
-	u8 head[NET_HEADERS_MAX];
+	u8 head[NET_HEADERS_MAX + NET_TAG];
 };
 
 static bool has(const struct port *p, u64 features)
@@ -99,7 +103,7 @@ static bool put(struct port *to, unsigned queue, const struct net_header *header
 {
 	struct virtio *v = &to->virtio;
 	struct virtq *q = &v->queue[queue];
-	struct virtio_place rest = { 0, sizeof(*header) + f->head_size };
+	struct virtio_place rest = { 0, f->rest };
 	u64 number[2] = { 0 };
 	u32 done = 0;
 	unsigned n = 0, buffers = 0;
@@ -141,13 +145,15 @@ full:
 static bool give(struct port *to, unsigned queue, const struct net_header *header,
 		 const struct frame *f, u32 size, struct hold *h)
 {
+	struct net_counts *counts = &to->counts;
+
 	if (!put(to, queue, header, f, size, h)) {
-		to->full++;
+		counts->drop[NET_DROP_NO_BUFFER]++;
 		return false;
 	}
-	to->got.frames++;
-	to->got.bytes += size;
-	to->got.large += header->gso_type != NET_GSO_NONE;
+	counts->got.frames++;
+	counts->got.bytes += size;
+	counts->got.large += header->gso_type != NET_GSO_NONE;
 	return true;
 }
 
@@ -171,14 +177,14 @@ static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const st
 		*next = i;
 		if (!begin(h, COST_FRAME + 2 * COST_COPY(data.size) + COST_SUM(data.size)))
 			return false;
-		if (!virtio_read(&f->from->virtio, sizeof(plain) + data.at,
+		if (!virtio_read(&f->from->virtio, f->rest + data.at - f->head_size,
 				 s->frame + f->large.headers, data.size)) {
-			f->from->bad++;
+			f->from->counts.drop[NET_DROP_MALFORMED]++;
 			break;
 		}
 		if (!give(to, queue, &plain, &piece,
 			  net_segment(&f->large, f->head, f->size, i, s->frame), h)) {
-			to->full += n - i - 1;
+			to->counts.drop[NET_DROP_NO_BUFFER] += n - i - 1;
 			break;
 		}
 	}
@@ -195,12 +201,12 @@ static bool give_summed(struct lan *s, struct port *to, unsigned queue, const st
 	if (!begin(h, COST_FRAME + 2 * COST_COPY(f->size) + COST_SUM(f->size)))
 		return false;
 	memcpy(s->frame, f->head, f->head_size);
-	if (virtio_read(&f->from->virtio, sizeof(plain) + f->head_size, s->frame + f->head_size,
+	if (virtio_read(&f->from->virtio, f->rest, s->frame + f->head_size,
 			f->size - f->head_size)) {
 		net_fill_checksum(&f->header, s->frame, f->size);
 		give(to, queue, &plain, &whole, f->size, h);
 	} else {
-		f->from->bad++;
+		f->from->counts.drop[NET_DROP_MALFORMED]++;
 	}
 	return true;
 }
@@ -226,7 +232,7 @@ static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *
 	if (to->stopped || !virtio_runs(&to->virtio, queue))
 		return true;
 	if (!virtio_others_may(&to->virtio, queue)) {
-		to->full++;
+		to->counts.drop[NET_DROP_PAUSED]++;
 		return true;
 	}
 	if (!(s->touched & BIT(to->net.index)))
@@ -255,24 +261,42 @@ static bool may_ask(const struct port *p, const struct net_header *h)
 	       (!(h->gso_type & NET_GSO_ECN) || has(p, NET_HOST_ECN));
 }
 
-/* The request in the chain. False: it is no frame. */
+/* Refuses what was sent: false. */
+static bool drop(struct port *p, enum net_drop why)
+{
+	p->counts.drop[why]++;
+	return false;
+}
+
+/* The request in the chain. False, counted: nobody gets it. */
 static bool take(struct port *p, struct frame *f)
 {
 	struct virtio *v = &p->virtio;
 	u64 all = virtio_bytes(v, false);
+	enum net_verdict verdict;
 
-	if (v->chain.too_long || all < sizeof(f->header) + NET_ETHERNET ||
-	    all > sizeof(f->header) + NET_LARGE_MAX)
-		return false;
+	if (v->chain.too_long || all < sizeof(f->header) + NET_ETHERNET)
+		return drop(p, NET_DROP_MALFORMED);
+	if (all > sizeof(f->header) + NET_LARGE_MAX)
+		return drop(p, NET_DROP_TOO_LARGE);
 	f->from = p;
 	f->size = (u32)(all - sizeof(f->header));
 	f->head_size = MIN(f->size, NET_HEADERS_MAX);
+	f->rest = (u32)sizeof(f->header) + f->head_size;
+	f->vlan = 0;
 	f->flat = NULL;
 	if (!virtio_read(v, 0, &f->header, sizeof(f->header)) ||
 	    !virtio_read(v, sizeof(f->header), f->head, f->head_size) || !may_ask(p, &f->header))
-		return false;
+		return drop(p, NET_DROP_MALFORMED);
 	f->header.num_buffers = 1;
-	return net_judge(&f->header, f->head, f->head_size, f->size, &f->large);
+	verdict = net_judge(&f->header, f->head, f->head_size, f->size, p->config.mtu, &f->large);
+	if (verdict != NET_FINE)
+		return drop(p, verdict == NET_TOO_LARGE ? NET_DROP_TOO_LARGE : NET_DROP_MALFORMED);
+	if (!p->net.vlans)
+		return true;
+	f->vlan = net_vlan(&p->net, &(struct net_tagged){ &f->header, &f->large, f->head,
+							  f->head_size, f->size });
+	return f->vlan || drop(p, NET_DROP_VLAN);
 }
 
 static u64 mac_at(const u8 *p)
@@ -288,16 +312,30 @@ static u64 mac_at(const u8 *p)
  */
 static bool may_come(struct port *p, const struct frame *f)
 {
-	return net_admit(&p->segment->net, &p->net, mac_at(f->head + 6),
+	return net_admit(&p->segment->net, &p->net, mac_at(f->head + 6), f->vlan,
 			 (u32)(host_tsc() / (host_tsc_khz() * 1000)));
 }
 
 static void count(struct port *p, unsigned pair, const struct frame *f)
 {
 	p->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS] = (u8)pair;
-	p->sent.frames++;
-	p->sent.bytes += f->size;
-	p->sent.large += f->header.gso_type != NET_GSO_NONE;
+	p->counts.sent.frames++;
+	p->counts.sent.bytes += f->size;
+	p->counts.sent.large += f->header.gso_type != NET_GSO_NONE;
+}
+
+/* The frame with the tag that it has not, or without the one that it has. */
+static void change_tag(const struct frame *f, struct frame *out)
+{
+	struct net_tagged t = { &out->header, &out->large, out->head, f->head_size, f->size };
+
+	*out = *f;
+	if (net_is_tagged(f->head))
+		net_untag(&t);
+	else
+		net_tag(&t, f->vlan);
+	out->head_size = t.n;
+	out->size = t.size;
 }
 
 /*
@@ -311,18 +349,26 @@ static bool forward(struct port *p, unsigned pair, const struct frame *f, struct
 	const u64 mac = mac_at(f->head);
 	const struct net_port *owner;
 	struct net_port *to;
+	struct frame changed;
 
 	h->done += 2 * net->bridges * COST_BRIDGE;
 	if (!may_come(p, f)) {
-		p->bad++;
+		drop(p, NET_DROP_ADDRESS);
 		return true;
 	}
 	if (!hand->counted)
 		count(p, pair, f);
 	hand->counted = true;
-	owner = net_owner(net, mac);
-	while ((to = net_next(net, &p->net, mac, owner, &hand->at))) {
-		if (!deliver(p->segment, container_of(to, struct port, net), f, &hand->piece, h)) {
+	owner = net_owner(net, mac, f->vlan);
+	while ((to = net_next(net, &p->net, mac, f->vlan, owner, &hand->at))) {
+		const struct frame *as = f;
+
+		if (f->vlan && net_tags(to, f->vlan) != net_is_tagged(f->head)) {
+			h->done += COST_TAG;
+			change_tag(f, &changed);
+			as = &changed;
+		}
+		if (!deliver(p->segment, container_of(to, struct port, net), as, &hand->piece, h)) {
 			--hand->at;
 			return false;
 		}
@@ -357,9 +403,7 @@ bool net_transmit(struct port *p, unsigned queue)
 
 		more = h.done >= WORK_MAX;
 		h.done += COST_FRAME + v->chain.count * COST_BUFFER;
-		if (!more && !take(p, &f))
-			p->bad++;
-		else if (!more)
+		if (!more && take(p, &f))
 			more = !forward(p, pair, &f, &h);
 		if (more) {
 			virtq_put_back(&v->queue[queue], 1);
