@@ -55,11 +55,19 @@ _margay_file_of_image() {
 	esac
 }
 
+_margay_segment_of_net() {
+	case $2 in
+	net) _margay_words "$1" show ;;
+	show) _margay_rows "$1" 1 net show ;;
+	esac
+}
+
 # What is right behind the command. Only VMs of which it is not refused.
 _margay_words_of() {
 	local command=$1 word=$2 before=$3
 	case $command in
 	image) _margay_file_of_image "$word" "$before" ;;
+	net) _margay_segment_of_net "$word" "$before" ;;
 	create | apply) _margay_files ;;
 	dump) if [ "$before" = dump ]; then _margay_vms "$word" 'running|paused|crashed'; else _margay_files; fi ;;
 	info | list | node | pci | log | events | journal | metrics) ;;
@@ -95,7 +103,7 @@ _margay() {
 	esac
 	case $word in
 	-*)
-		[ "$command" = image ] && command="image ${COMP_WORDS[at+1]}"
+		case $command in image | net) command+=" ${COMP_WORDS[at+1]}" ;; esac
 		_margay_options "$command" "$word" ;;
 	*) _margay_words_of "$command" "$word" "$before" ;;
 	esac

@@ -13,8 +13,9 @@ import throwaway
 
 RULES = os.path.join(node.TOP, "packaging", "margay-tools", "sudoers")
 GROUPS = {"looker": "margay-look", "starter": "margay-operate", "other": None}
-LOOK = ["info", "list", "node", "pci", "image list", "metrics", "log", "log 100", "log -f", "log -f 5", "events", "events -f",
-        "show a", "show --file a", "wait a-b_1", "stats a", "stats -f a", "stats -f 0.5 a", "--json list", "--json show a"]
+LOOK = ["info", "list", "node", "pci", "net show", "net show lan-0", "image list", "metrics", "log", "log 100", "log -f",
+        "log -f 5", "events", "events -f", "show a", "show --file a", "wait a-b_1", "stats a", "stats -f a", "stats -f 0.5 a",
+        "--json list", "--json show a"]
 OPERATE = ["start a", "start --wait a", "stop a", "stop --timeout 5 a", "restart a", "press a", "kill a", "pause a", "resume a",
            "--json start a"]
 # With words behind them that would be right.
@@ -24,7 +25,8 @@ ROOT = ["create a.conf", "destroy a", "nmi a", "console a", "console --raw a", "
 # What looks like one that is allowed, and is none.
 TRICKS = ["", "list --output x", "show a b", "show --file --output", "start", "start a b", "start -- a", "start --wait",
           "stop --timeout a", "start a; create b", "list\nstart a", "log 100 a", "log -1", "log -f -f", "events a", "events -f 1",
-          "show $(id)", "show a/../b", "show *", "--version list", "--json --json list", "image listx", "xlist", "list ", " list"]
+          "show $(id)", "show a/../b", "show *", "--version list", "--json --json list", "image listx", "xlist", "list ", " list",
+          "net show --output", "net show a b", "net"]
 SCRIPT = r"""
 mkdir -p %(layer)s/upper %(layer)s/work
 mount -t overlay layer -o lowerdir=/usr/bin,upperdir=%(layer)s/upper,workdir=%(layer)s/work /usr/bin
@@ -92,4 +94,4 @@ def test_no_rule_has_a_blank_cheque(group):
         text = f.read()
     assert "%%%s ALL=(root) NOPASSWD: " % group in text
     commands = re.findall(r"/usr/bin/margay([^,\n\\]*)", text)
-    assert len(commands) == 5 and all(re.fullmatch(r" \^.*\$", command) for command in commands)
+    assert len(commands) == 6 and all(re.fullmatch(r" \^.*\$", command) for command in commands)

@@ -19,7 +19,7 @@ CLIENT = os.path.join(BUILD, "margay")
 HEAD = struct.Struct("<IHHII")
 MAGIC = 0x5947524D
 HELLO, LIST, SHOW, NODE, STATS, START, STOP, PRESS, NMI, FILE, COUNTS = 1, 2, 3, 4, 7, 10, 11, 25, 26, 27, 28
-LOG_FROM, EVENTS = 29, 30
+LOG_FROM, EVENTS, NET = 29, 30, 31
 IMAGE, DATA, IMAGE_END = 18, 19, 20
 EPERM, ENOENT, ENXIO, ENODEV, EINVAL, ENOSYS = 1, 2, 6, 19, 22, 38
 ODD = 'o"d\\d'
@@ -33,6 +33,7 @@ LINES = {
     COUNTS: "corrected=3\tuncorrected=1\nfunction=0000:01:00.0\tblocked_dma=5\tblocked_interrupts=6\n"
             "vm=a\tended=poweroff\tcount=2\nvm=a\tended=not-started\tcount=1\n"
             "vm=a\tnet=0\tsegment=lan\tsent=1\tsent_bytes=60\treceived=2\treceived_bytes=120\tdropped=3\tbad=4\n"
+            "vm=a\tnet=0\tsegment=lan\treason=no_buffer\tframes=3\nvm=a\tnet=0\tsegment=lan\treason=wrong_vlan\tframes=0\n"
             "vm=a\tdisk=1\treads=5\tread_bytes=512\twrites=6\twritten_bytes=1024\terrors=7\n",
 }
 A_STATS = "vcpu=0\texit=cpuid\tcount=12\nvcpu=0\texit=hlt\tcount=18446744073709551615\nvcpu=0\tinjected=5\nvcpu=1\tinjected=0\n"

@@ -24,6 +24,7 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/devices.h"
+#include "vmm/vm/net_counts.h"
 #include "vmm/vm_parts.h"
 
 struct spinlock monitor_lock, place_lock;
@@ -175,6 +176,13 @@ bool host_iommu_state(unsigned, struct host_iommu_state *out)
 void vm_device_counts(const struct vm *, void (*say)(const char *text))
 {
 	say("disk=0\treads=1");
+}
+
+/* Of the first interface of any VM. */
+bool vm_net_counts(const struct vm *, unsigned number, struct net_counts *out)
+{
+	*out = (struct net_counts){ { 1, 60, 0 }, { 2, 120, 0 }, { 3, 4, 5, 6, 7, 8 } };
+	return !number;
 }
 
 const struct monitor_witness *monitor_witness;

@@ -25,6 +25,7 @@ case "$*" in
 --help) cat help ;;
 list) printf 'name state created\n'; cat names ;;
 "image list") printf 'name used boot\n'; cat names ;;
+"net show") printf 'segment vm net\n'; cat names ;;
 *) printf '%s\0' "$@" >arguments.new; mv arguments.new arguments ;;
 esac
 """
@@ -112,6 +113,9 @@ def test_words(terminal):
     assert terminal.run("margay start v\t--j\t") == ["start", "vm0", "--json"]
     assert terminal.run("margay image put --r\t") == ["image", "put", "--replace"]
     assert terminal.run("margay stats -f\t") == ["stats", "-f"]
+    (terminal.folder / "names").write_text("lan0 a 0\nlan0 b 0\n")
+    assert terminal.run("margay ne\ts\tl\t") == ["net", "show", "lan0"]
+    assert terminal.run("margay net show --j\t") == ["net", "show", "--json"]
     # What is a pattern to the shell is none here.
     assert terminal.run("margay start '*\t'") == ["start", "*"]
 

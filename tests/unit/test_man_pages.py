@@ -121,7 +121,7 @@ def test_commands_of_margay():
     named = set()
     for head in heads:
         words = [word for word in re.findall(r"[a-z]+", re.sub(r"\\f.|\\-\\?-?\w+|--?\w+", " ", head)) if word != "f"]
-        named |= {" ".join(words[:2])} if words[0] == "image" else set(words)
+        named |= {" ".join(words[:2])} if words[0] in ("image", "net") else set(words)
     assert named == wanted
 
 

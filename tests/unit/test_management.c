@@ -651,7 +651,7 @@ static void test_outcome(void **)
 		.nr_disks = 2,
 		.disk = { { "d", 0, 3 }, { "", MIB(32), 4 } },
 		.nr_nets = 1,
-		.net = { { "lan", 0x0605040302, .bridge = true } },
+		.net = { { "lan", 0x0605040302, .bridge = true, .mtu = 9000, .pvid = 7 } },
 	};
 	static const char *const lines[] = { "[   12.345] b: b.conf:7: memory: 64M are not free",
 					     "[   12.350] c: other",
@@ -699,7 +699,8 @@ static void test_outcome(void **)
 	assert_non_null(strstr(text(), "\ndisk=d\ncmdline=a b\nscratch=33554432\n"));
 	assert_non_null(strstr(
 		text(),
-		"\nsegment=lan\tmac=02:03:04:05:06:00\tbridge=yes\tisolated=no\tmirror=no\tplain=no\n"));
+		"\nsegment=lan\tmac=02:03:04:05:06:00\tbridge=yes\tisolated=no\tmirror=no\tplain=no\t"
+		"mtu=9000\tpvid=7\ttrunk=\n"));
 	/* What it has said is for who may read its console. */
 	service_config.control.may &= ~(unsigned)MAY_CONSOLE;
 	ask(MANAGEMENT_SHOW, "b");
@@ -731,6 +732,69 @@ static void test_outcome(void **)
 	outcome_forget(b);
 	ask(MANAGEMENT_COUNTS, "");
 	assert_null(strstr(text(), "vm=b\t"));
+}
+
+#define COUNTED \
+	"received=2\treceived_bytes=120\tsent=1\tsent_bytes=60\t" \
+	"no_buffer=3\tpaused=4\tmalformed=5\ttoo_large=6\twrong_address=7\twrong_vlan=8\n"
+#define UNCOUNTED \
+	"received=\treceived_bytes=\tsent=\tsent_bytes=\t" \
+	"no_buffer=\tpaused=\tmalformed=\ttoo_large=\twrong_address=\twrong_vlan=\n"
+
+/*
+ * Who is on which segment, by the order of their names, VM files and lines; what it has counted, if
+ * it runs; and one segment alone.
+ */
+static void test_net(void **)
+{
+	static struct vm_config a = {
+		.name = "a",
+		.nr_nets = 2,
+		.net = { { "lan1", 0x02 },
+			 { "lan0", 0x0102, .pvid = 10, .nr_trunk = 2,
+			   .trunk = { { 20, 29 }, { 40, 40 } } } },
+	};
+	static struct vm_config b = { .name = "b",
+				      .nr_nets = 1,
+				      .net = { { "lan0", 0x0202, .mtu = 9000, .pvid = 20 } } };
+#define LAN0 \
+	"segment=lan0\tvm=a\tnet=1\tstate=running\tmac=02:01:00:00:00:00\tmtu=1500\tpvid=10\t" \
+	"trunk=20-29,40\t" UNCOUNTED \
+	"segment=lan0\tvm=b\tnet=0\tstate=over\tmac=02:02:00:00:00:00\tmtu=9000\tpvid=20\t" \
+	"trunk=\t" UNCOUNTED
+#define LAN1 \
+	"segment=lan1\tvm=a\tnet=0\tstate=running\tmac=02:00:00:00:00:00\tmtu=1500\tpvid=\ttrunk=\t"
+
+	management_begin("");
+	assert_int_equal(ask(MANAGEMENT_NET, ""), 0);
+	assert_string_equal(text(), "");
+	management_there(false);
+	monitor_slots[1].config = &a;
+	monitor_slots[2] = (struct slot){ .file = "b.conf", .config = &b, .state = OVER };
+	snprintf(monitor_slots[3].file, sizeof(monitor_slots[3].file), "bad.conf");
+	monitor_slots[3].config = NULL;
+	monitor_nr_slots = 4;
+	assert_int_equal(ask(MANAGEMENT_NET, ""), 0);
+	assert_string_equal(text(), LAN0 LAN1 COUNTED);
+	assert_int_equal(ask(MANAGEMENT_NET, "lan0"), 0);
+	assert_string_equal(text(), LAN0);
+	assert_int_equal(ask(MANAGEMENT_NET, "lan1"), 0);
+	assert_string_equal(text(), LAN1 COUNTED);
+	/* From one line on. */
+	assert_int_equal(ask(MANAGEMENT_NET, "\nfrom=2"), 0);
+	assert_string_equal(text(), LAN1 COUNTED);
+	assert_int_equal(ask(MANAGEMENT_NET, "lan1\nfrom=1"), 0);
+	assert_string_equal(text(), "");
+	/* One that a crash keeps. */
+	there.vm.kept = VM_END_PANICKED;
+	ask(MANAGEMENT_NET, "lan1");
+	assert_said("\tstate=crashed\t");
+	there.vm.kept = VM_RUNNING;
+	/* None is of a part of its name. */
+	assert_int_equal(ask(MANAGEMENT_NET, "lan"), ENOENT);
+	assert_string_equal(text(), "lan: there is no such segment");
+	assert_int_equal(ask(MANAGEMENT_NET, "lan0\tx"), ENOENT);
+	assert_string_equal(text(), "lan0?x: there is no such segment");
 }
 
 /*
@@ -1163,6 +1227,7 @@ int main(void)
 		cmocka_unit_test(test_outcome),     cmocka_unit_test(test_file_text),
 		cmocka_unit_test(test_replace),     cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_thousand),    cmocka_unit_test(test_place),
+		cmocka_unit_test(test_net),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

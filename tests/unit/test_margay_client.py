@@ -13,7 +13,8 @@ import time
 
 import pytest
 from client_node import (  # noqa: F401  (starter is a fixture)
-    BUILD, CLIENT, ENODEV, ENOSYS, ENXIO, EPERM, COUNTS, FILE, LINES, NMI, NODE, ODD, PRESS, SHOW, START, STOP, TOP, starter, usual)
+    BUILD, CLIENT, ENODEV, ENOENT, ENOSYS, ENXIO, EPERM, COUNTS, FILE, LINES, NET, NMI, NODE, ODD, PRESS, SHOW, START, STOP, TOP,
+    starter, usual)
 from prometheus_client.parser import text_string_to_metric_families
 
 # ---- answers in pieces ------------------------------------------------------------------------
@@ -100,6 +101,8 @@ def test_metrics(start):
     assert [found["margay_vm_net_%s_total" % what] for what in (
         "sent_frames", "sent_bytes", "received_frames", "received_bytes", "dropped_frames", "refused_frames")] == [
             {lan: value} for value in (1, 60, 2, 120, 3, 4)]
+    assert found["margay_vm_net_drops_total"] == {
+        tuple(sorted((*lan, ("reason", reason)))): value for reason, value in (("no_buffer", 3), ("wrong_vlan", 0))}
     assert [found["margay_vm_disk_%s_total" % what] for what in ("reads", "read_bytes", "writes", "written_bytes", "errors")] == [
         {(("disk", "1"), ("vm", "a")): value} for value in (5, 512, 6, 1024, 7)]
     assert found["margay_machine_checks_corrected_total"] == {(): 3} and found["margay_machine_checks_uncorrected_total"] == {(): 1}
@@ -196,6 +199,41 @@ def test_stats_end_with_the_vm(start):
 @pytest.mark.parametrize("arguments", [["-f"], ["-f", "0", "a"], ["-f", "x", "a"], ["a", "b"], ["-f", "nan", "a"], []])
 def test_stats_refuses(start, arguments):
     assert start().run("stats", *arguments)[0] == 2
+
+
+# ---- net show -------------------------------------------------------------------------------------
+
+INTERFACE = ("segment=%s\tvm=a\tnet=%d\tstate=running\tmac=02:00:00:00:00:01\tmtu=9000\tpvid=%s\ttrunk=%s\treceived=2\t"
+             "received_bytes=120\tsent=1\tsent_bytes=60\tno_buffer=0\tpaused=0\tmalformed=0\ttoo_large=0\twrong_address=0\t"
+             "wrong_vlan=4\n")
+
+
+def segments(what, text):
+    assert what == NET
+    lines = {"lan0": INTERFACE % ("lan0", 0, "10", "20-29"), "lan1": INTERFACE % ("lan1", 1, "", "")}
+    if text and text not in lines:
+        return ENOENT, b"%s: there is no such segment" % text.encode()
+    return 0, (lines[text] if text else "".join(lines.values())).encode()
+
+
+def test_net_show(start):
+    node = start(segments)
+    status, out, err = node.run("net", "show")
+    rows = [line.split() for line in out.splitlines()]
+    assert (status, err) == (0, "") and len(rows) == 3
+    assert [dict(zip(rows[0], row))["trunk"] for row in rows[1:]] == ["20-29", "-"] and rows[2][0] == "lan1"
+    status, out, _ = node.run("net", "show", "--json", "lan0")
+    assert status == 0 and [(one["pvid"], one["trunk"], one["wrong_vlan"]) for one in json.loads(out)] == [(10, "20-29", 4)]
+    assert node.run("net", "show", "lan9") == (1, "", "margay: lan9: there is no such segment\n")
+    assert node.asked == [(NET, ""), (NET, "lan0"), (NET, "lan9")]
+    for wrong in (["net"], ["net", "list"], ["net", "show", "lan0", "lan1"]):
+        assert node.run(*wrong)[0] == 2
+
+
+def test_net_show_of_an_older_node(start):
+    """One line."""
+    node = start(lambda what, text: (ENOSYS, b"request 31: this node does not know it"))
+    assert node.run("net", "show") == (1, "", "margay: net show: this node is of an older version, which does not know it\n")
 
 
 # ---- stop -------------------------------------------------------------------------------------------

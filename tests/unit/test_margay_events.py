@@ -339,7 +339,8 @@ def test_all_events_have_their_user():
 def test_each_command_is_noted(start, journal):
     """What changes something is a notice, what looks an info: a new command is one of them."""
     done = subprocess.run([CLIENT, "--help"], capture_output=True, text=True, check=True)
-    looks = {"info", "list", "show", "wait", "watch", "stats", "metrics", "log", "events", "journal", "node", "pci", "image list"}
+    looks = {"info", "list", "show", "wait", "watch", "stats", "metrics", "log", "events", "journal", "node", "pci",
+             "image list", "net show"}
     node = start(lambda what, text: (ENOSYS, b""))
     for command, words in re.findall(r"^  ([a-z]+(?: [a-z]+)?)  +(.*?)  ", done.stdout, re.MULTILINE):
         if command == "watch":

@@ -14,7 +14,7 @@ import subprocess
 import jsonschema
 import pytest
 from client_node import CLIENT, EINVAL, ENOENT, FILE, HELLO, LIST, NODE, SHOW, START, STATS, STOP, TOP, starter  # noqa: F401
-from client_node import EVENTS, LOG_FROM
+from client_node import EVENTS, LOG_FROM, NET
 
 PCI, LOG, READ, IMAGES, IMAGE, DUMP, REGISTERS = 5, 6, 15, 17, 18, 22, 23
 VM = ("name=%s\tstate=%s\tcpus=2\tmemory=67108864\tup=17\tstarts=%d\tfile=no.conf\tcreated=yes\tcommands=no\t"
@@ -24,8 +24,10 @@ ENDED = VM % ("17", "stopped", 1, "stopped", "1700000000", 0, "", 'yes "or\\no')
 RUNS = VM % ("17", "running", 2, "", "", 0, "", "")
 FAILED = VM % ("17", "not-started", 0, "not-started", "1700000000", 7, "no", "")
 DETAILS = ("kernel=17\ninitrd=no\nmodule=yes\nmodule=m\ndisk=12\nscratch=33554432\ncmdline=yes\n"
-           "segment=lan\tmac=02:03:04:05:06:07\tbridge=yes\tisolated=no\tmirror=no\tplain=no\n"
+           "segment=lan\tmac=02:03:04:05:06:07\tbridge=yes\tisolated=no\tmirror=no\tplain=no\tmtu=1500\tpvid=\ttrunk=10\n"
            "vcpu=0\tcpu=3\tnode=0\nvcpu=1\tcpu=4\tnode=-1\nmemory=33554432\tnode=0\nmemory=33554432\tnode=1\n")
+NET_COUNTERS = ("received=\treceived_bytes=\tsent=\tsent_bytes=\tno_buffer=\tpaused=\tmalformed=\ttoo_large=\twrong_address=\t"
+                "wrong_vlan=\n")
 ANSWERS = {
     HELLO: "margay=0.3\tprotocol=1\tmanagement=17\tcommander=17\tmay=create,destroy\tmemory=536870912\tmemory_used=4096\t"
            "refused=0\n",
@@ -37,6 +39,9 @@ ANSWERS = {
     LOG: "[    1.000] margay: no\n[    2.000] 17: \"yes\"\n",
     EVENTS: "next=4\tboot=1700000000000\n" + EVENT % (1, "kill", "17", "", "", "", "management", "no", "") +
             EVENT % (2, "ended", "17", "", "exit", "3", "", "", "no") + EVENT % (3, "image-gone", "", "12", "", "", "", "", ""),
+    NET: "".join("segment=%s\tvm=17\tnet=%d\tstate=%s\tmac=02:03:04:05:06:07\tmtu=9000\tpvid=%s\ttrunk=%s\t" % line + counters
+                 for line, counters in ((("no", 0, "running", "", "10"), NET_COUNTERS.replace("=", "=5")),
+                                        (("17", 1, "poweroff", "10", ""), NET_COUNTERS))),
     STATS: "vcpu=0\texit=cpuid\tcount=12\nvcpu=0\texit=hlt\tcount=18446744073709551615\nvcpu=0\tinjected=5\nvcpu=1\tinjected=0\n",
     IMAGES: "name=k\tsize=6\tsha256=-\tused=yes\tboot=yes\nname=17\tsize=100000\tsha256=%064d\tused=no\tboot=no\n" % 1,
     FILE: "offset=0\tnext=12\tsize=12\nname = \"17\"\n",
@@ -55,6 +60,7 @@ COMMANDS = {
     "pause": [["17"]], "resume": [["17"]], "nmi": [["17"]], "wait": [["17"]], "console": [["17"]], "dump": [["17", "NEW"]],
     "stats": [["17"], ["-f", "0.1", "17"]], "metrics": [[], ["--output", "NEW"]], "log": [[], ["5"], ["-f"]],
     "events": [[], ["-f"]], "journal": [[]], "node": [[]], "pci": [[]],
+    "net show": [[], ["no"]],
     "watch": [[]], "apply": [["17"]], "image put": [["FILE"]], "image pull": [["17"]], "image list": [[]], "image rm": [["17"]],
 }
 # A guest's output, Prometheus' text; test_image_pull.py and test_margay_apply.py have what other programs answer.

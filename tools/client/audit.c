@@ -64,9 +64,10 @@ const char *audit_user(void)
 /* What changes nothing, so that who reads the journal may leave it out. */
 static int only_looks(const char *command)
 {
-	static const char *const those[] = { "info",  "list",    "show",       "wait",   "watch",
-					     "stats", "metrics", "log",        "events", "journal",
-					     "node",  "pci",     "image list", NULL };
+	static const char *const those[] = { "info",     "list",       "show",    "wait",
+					     "watch",    "stats",      "metrics", "log",
+					     "events",   "journal",    "node",    "pci",
+					     "net show", "image list", NULL };
 
 	for (const char *const *c = those; *c; c++)
 		if (!strcmp(command, *c))

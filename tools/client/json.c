@@ -61,12 +61,12 @@ static int is_one_of(const char *key, size_t n, const char *const *keys)
 /* Whatever stands there, also "no" or "17": somebody has chosen it. */
 static int is_text(const char *key, size_t n)
 {
-	static const char *const texts[] = { "name",   "owner",   "file",       "commander",
-					     "kernel", "initrd",  "module",     "disk",
-					     "sha256", "segment", "cmdline",    "why",
-					     "last",   "end",     "state",      "margay",
-					     "event",  "vm",      "image",      "by",
-					     "user",   "text",    "management", NULL };
+	static const char *const texts[] = {
+		"name",  "owner",      "file",    "commander", "kernel", "initrd", "module",
+		"disk",  "sha256",     "segment", "cmdline",   "why",    "last",   "end",
+		"state", "margay",     "event",   "vm",        "image",  "by",     "user",
+		"text",  "management", "trunk",   NULL
+	};
 
 	return is_one_of(key, n, texts);
 }

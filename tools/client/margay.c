@@ -157,6 +157,25 @@ static void command_show(const struct words *w)
 		show(MANAGEMENT_SHOW, w->arg[0]);
 }
 
+static void command_net_show(const struct words *w)
+{
+	char *lines;
+	int err = margay_lines(node, MANAGEMENT_NET, w->n ? w->arg[0] : "", &lines);
+
+	if (err < 0)
+		fail_channel();
+	if (err == ENOSYS)
+		fail(REFUSED, "net show",
+		     "this node is of an older version, which does not know it");
+	if (err)
+		fail(REFUSED, lines, NULL);
+	if (json)
+		shape_answer(MANAGEMENT_NET, lines);
+	else
+		answer_table(lines);
+	free(lines);
+}
+
 static void command_metrics(const struct words *w)
 {
 	int err = w->output ? metrics_write_file(node, w->output) : metrics_write(node, stdout);
@@ -219,6 +238,8 @@ static const struct command {
 	  command_journal, 0, 0, 0 },
 	{ "node", "", "CPUs and memory", MANAGEMENT_NODE, NULL, 1, 0, 0 },
 	{ "pci", "", "PCI functions", MANAGEMENT_PCI, NULL, 1, 0, 0 },
+	{ "net show", "[SEGMENT]", "virtual networks: interfaces, frames, and why some were lost",
+	  0, command_net_show, 0, 0, 1 },
 	{ "image put", "[--replace] [--sha256 HEX] [--size BYTES] FILE [NAME]",
 	  "sends an image; - NAME: from a pipe, and at once if its hash and size are told", 0,
 	  command_image_put, 0, 1, 2 },

@@ -80,6 +80,21 @@ int vms_look(struct span name)
 				 (int)MIN(name.n, (size_t)VM_NAME_MAX), name.p);
 }
 
+static void say_net(const struct vm_config *c, unsigned k)
+{
+	const struct vm_config_net *n = &c->net[k];
+	char trunk[VM_TRUNK_TEXT], pvid[8] = "";
+
+	vm_config_trunk(n, trunk);
+	if (n->pvid)
+		snprintf(pvid, sizeof(pvid), "%u", n->pvid);
+	management_say("segment=%s\tmac=" VM_MAC
+		       "\tbridge=%s\tisolated=%s\tmirror=%s\tplain=%s\tmtu=%u\tpvid=%s\ttrunk=%s",
+		       n->segment, VM_MAC_BYTES(vm_config_mac(c, k)), n->bridge ? "yes" : "no",
+		       n->isolated ? "yes" : "no", n->mirror ? "yes" : "no",
+		       n->plain ? "yes" : "no", vm_config_mtu(n), pvid, trunk);
+}
+
 /* What its file says of it beside the modules that it names. */
 static void say_config(const struct vm_config *c)
 {
@@ -96,15 +111,8 @@ static void say_config(const struct vm_config *c)
 	for (unsigned k = 0; k < c->nr_disks; k++)
 		if (c->disk[k].scratch)
 			management_say("scratch=%lu", c->disk[k].scratch);
-	for (unsigned k = 0; k < vm_config_nets(c); k++) {
-		const struct vm_config_net *n = &c->net[k];
-
-		management_say("segment=%s\tmac=" VM_MAC
-			       "\tbridge=%s\tisolated=%s\tmirror=%s\tplain=%s",
-			       n->segment, VM_MAC_BYTES(vm_config_mac(c, k)),
-			       n->bridge ? "yes" : "no", n->isolated ? "yes" : "no",
-			       n->mirror ? "yes" : "no", n->plain ? "yes" : "no");
-	}
+	for (unsigned k = 0; k < vm_config_nets(c); k++)
+		say_net(c, k);
 }
 
 int management_show(const struct vm_config_control *control, unsigned, struct span text)

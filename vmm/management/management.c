@@ -50,6 +50,7 @@ static const struct request {
 	[MANAGEMENT_COUNTS] = { management_counts, 0, true },
 	[MANAGEMENT_LOG_FROM] = { management_log_from, 0, false },
 	[MANAGEMENT_EVENTS] = { management_events, 0, false },
+	[MANAGEMENT_NET] = { management_net, 0, true },
 };
 /* Those that are events, of the VM that their text begins with. */
 static const struct {

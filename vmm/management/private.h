@@ -35,7 +35,7 @@ management_fn management_list, management_show, management_node, management_pci,
 	management_read, management_write, management_images, management_image, management_data,
 	management_image_end, management_image_remove, management_dump, management_registers,
 	management_memory, management_file, management_counts, management_log_from,
-	management_events;
+	management_events, management_net;
 
 /* images.c: bytes of all images; of those that stay whatever there is no room for. */
 u64 images_bytes(void);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The segments of the node: who is on them by the VM files, and what was counted there since each
+ * VM's start.
+ */
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/management/private.h"
+#include "vmm/monitor.h"
+#include "vmm/slots/slot.h"
+#include "vmm/vm.h"
+#include "vmm/vm/devices.h"
+#include "vmm/vm/net_counts.h"
+
+/* The interface from (*i, *k) on, by VM files and their lines; NULL: that was all. */
+static const struct vm_config_net *next_interface(unsigned *i, unsigned *k)
+{
+	for (; *i < monitor_vm_count(); ++*i, *k = 0) {
+		const struct vm_config *c =
+			monitor_vm_name(*i)[0] ? monitor_slots[*i].config : NULL;
+
+		if (c && *k < vm_config_nets(c))
+			return &c->net[(*k)++];
+	}
+	return NULL;
+}
+
+/* The first segment behind a name, in the order of names; NULL: that was the last one. */
+static const char *next_segment(const char *behind)
+{
+	const char *found = NULL;
+	const struct vm_config_net *n;
+	unsigned i = 0, k = 0;
+
+	while ((n = next_interface(&i, &k)))
+		if (strcmp(n->segment, behind) > 0 && (!found || strcmp(n->segment, found) < 0))
+			found = n->segment;
+	return found;
+}
+
+/* One name and its number more; one that does not run has counted nothing. */
+static void add(char *text, size_t size, const char *name, bool counted, u64 value)
+{
+	size_t n = strlen(text);
+
+	n += (size_t)snprintf(text + n, size - n, "\t%s=", name);
+	if (counted)
+		snprintf(text + n, size - n, "%lu", value);
+}
+
+static void say_interface(unsigned i, unsigned k)
+{
+	const struct vm_config *c = monitor_slots[i].config;
+	const struct vm_config_net *n = &c->net[k];
+	const struct vm *vm = monitor_vm_hold(i);
+	struct net_counts counts = { 0 };
+	bool runs = vm && vm_net_counts(vm, k, &counts), crashed = vm && vm->kept;
+	char trunk[VM_TRUNK_TEXT], text[320] = "";
+	struct monitor_vm info;
+
+	monitor_vm_release();
+	monitor_vm_info(i, &info);
+	vm_config_trunk(n, trunk);
+	add(text, sizeof(text), "pvid", n->pvid, n->pvid);
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "\ttrunk=%s", trunk);
+	add(text, sizeof(text), "received", runs, counts.got.frames);
+	add(text, sizeof(text), "received_bytes", runs, counts.got.bytes);
+	add(text, sizeof(text), "sent", runs, counts.sent.frames);
+	add(text, sizeof(text), "sent_bytes", runs, counts.sent.bytes);
+	for (unsigned why = 0; why < NET_DROPS; why++)
+		add(text, sizeof(text), net_drop_name(why), runs, counts.drop[why]);
+	management_say("segment=%s\tvm=%s\tnet=%u\tstate=%s\tmac=" VM_MAC "\tmtu=%u%s", n->segment,
+		       monitor_vm_name(i), k, crashed ? "crashed" : monitor_state_name(&info),
+		       VM_MAC_BYTES(vm_config_mac(c, k)), vm_config_mtu(n), text);
+}
+
+/* SEGMENT, or nothing: all. */
+int management_net(const struct vm_config_control *, unsigned, struct span text)
+{
+	const struct vm_config_net *n;
+	bool found = !text.n;
+
+	for (const char *s = ""; IS_ENABLED(CONFIG_VIRTIO_NET) && (s = next_segment(s));) {
+		unsigned i = 0, k = 0;
+
+		if (text.n && !span_is(text, s))
+			continue;
+		found = true;
+		while ((n = next_interface(&i, &k)))
+			if (!strcmp(n->segment, s))
+				say_interface(i, k - 1);
+	}
+	return found ? 0
+		     : management_refuse(ENOENT, "%.*s: there is no such segment",
+					 (int)MIN(text.n, (size_t)VM_SEGMENT_MAX), text.p);
+}
