@@ -243,6 +243,51 @@ static void test_vlan_broadcast(void **)
 	assert_int_equal(used(RX), 1);
 }
 
+/* Sends 60 bytes with a tag; how many frames the guests 1 and 2 have got by then. */
+static void send_tagged(u64 to, u64 from, u16 vlan, unsigned one, unsigned two)
+{
+	make(0, to, from, 60, 0);
+	queue_frame(SEND_AT, put_tag(SEND_AT, HEADERS + 60, vlan));
+	notify();
+	use(1);
+	assert_int_equal(used(RX), one);
+	use(2);
+	assert_int_equal(used(RX), two);
+}
+
+/* The same address behind two bridges, in a VLAN each; in the trunks' last one it is nobody's. */
+static void test_vlan_bridges(void **)
+{
+	stop_all();
+	start_with(0, TRUNK, 0);
+	for (unsigned n = 1; n < 3; n++) {
+		fake_vm_config.net[0] = (struct vm_config_net){
+			.segment = "lan0", .bridge = true, .nr_trunk = 1, .trunk = { { 20, 22 } }
+		};
+		start(n);
+	}
+	for (unsigned n = 0; n < 3; n++) {
+		use(n);
+		drive(0, 2, ALL);
+		for (unsigned i = 0; i < 8; i++)
+			offer_buffer(2000);
+	}
+	use(1);
+	send_tagged(MAC(1), MAC(50), 20, 0, 0);
+	use(2);
+	send_tagged(MAC(1), MAC(50), 21, 0, 0);
+	use(0);
+	assert_int_equal(used(RX), 2);
+	send_tagged(MAC(50), MAC(1), 20, 1, 0);
+	use(0);
+	send_tagged(MAC(50), MAC(1), 21, 1, 1);
+	use(0);
+	send_tagged(MAC(50), MAC(1), 22, 2, 2);
+	use(0);
+	send_tagged(MAC(50), MAC(1), 23, 2, 2);
+	assert_int_equal(dropped(0, NET_DROP_VLAN), 1);
+}
+
 /* Tags behind tags, and half ones. */
 static void test_vlan_hostile(void **)
 {
@@ -352,7 +397,8 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_vlan_kinds),   TEST(test_vlan_offloads), TEST(test_vlan_broadcast),
-		TEST(test_vlan_hostile), TEST(test_mtu),           TEST(test_noted),
+		TEST(test_vlan_bridges), TEST(test_vlan_hostile),  TEST(test_mtu),
+		TEST(test_noted),
 
 	};
 
