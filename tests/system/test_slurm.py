@@ -7,18 +7,13 @@ import json
 import os
 import random
 import re
-import shutil
-import sys
 import time
 
 import pytest
 
 import margay_pages
 import slurm_cluster
-
-sys.path.append(os.path.join(slurm_cluster.TOP, "tests", "unit"))
-
-import image_stores  # noqa: E402
+import slurm_images
 
 pytestmark = [pytest.mark.xdist_group("slurm"),
               pytest.mark.skipif(os.geteuid() != 0, reason="only root makes the namespaces of a cluster")]
@@ -32,47 +27,9 @@ print(json.dumps(remote.send(config.read(), "n1", order)))
 """
 
 
-def push(folder, name, version="1", signed=True, **fields):
-    """Into the store of a cluster's folder."""
-    root = random.Random(name + version).randbytes(400_000)
-    value = image_stores.make_image(os.path.join(folder, "made", name + version), version, name=name, root=root, **fields)
-    image_stores.pushed(os.path.join(folder, "store"), value, os.path.join(folder, "key", "site.sec") if signed else None)
-
-
-def make_images(folder):
-    """A store with signed images, and the key by which head and nodes believe them."""
-    key = image_stores.Key(os.path.join(folder, "key"), "site")
-    os.mkdir(os.path.join(folder, "keys"))
-    shutil.copy(key.public, os.path.join(folder, "keys"))
-    for name in "debian13-mpi", "rocky9", "mpi", "handed", "damaged":
-        push(folder, name)
-    push(folder, "mpi", version="2", signed=False)
-    push(folder, "raw", signed=False)
-    push(folder, "large", needs={"memory_mib": 4096, "options": []})
-    damage(os.path.join(folder, "store"), "damaged", "1")
-
-
-def chunks_of(top, name, version):
-    """Of the root of an image."""
-    store = image_stores.store.Store(top).open()
-    return [chunk for chunk, _ in store.index(store.manifest(name, version)[0]["files"]["root.squashfs"])]
-
-
-def damage(top, name, version):
-    """One byte of one chunk of the root, which no other image has."""
-    chunk = chunks_of(top, name, version)[-1]
-    path = os.path.join(top, "chunks", chunk[:4], chunk + ".cacnk")
-    with open(path, "rb") as f:
-        data = bytearray(f.read())
-    data[len(data) // 2] ^= 1
-    os.chmod(path, 0o644)
-    with open(path, "wb") as f:
-        f.write(data)
-
-
 @pytest.fixture(name="whole", scope="module")
 def fixture_whole():
-    cluster = slurm_cluster.Cluster(4, make_images)
+    cluster = slurm_cluster.Cluster(4, slurm_images.make)
     try:
         yield cluster
     finally:
@@ -181,7 +138,7 @@ def test_nodes_hand_images_on(cluster):
     job = cluster.submit("srun cat /run/image", "-C", "handed", nodes=3)
     assert cluster.wait_over(job) == ["COMPLETED"]
     assert cluster.output(job) == "handed:1" * 3
-    chunks = chunks_of(cluster.path("store"), "handed", "1")
+    chunks = slurm_images.chunks_of(cluster.path("store"), "handed", "1")
     asked = re.findall(r'"GET /images/chunks/\w+/(\w+)\.cacnk HTTP/1\.\d" 200', cluster.log("web.log"))
     sent = [chunk for chunk in asked if chunk in chunks]
     assert set(sent) == set(chunks) and len(sent) < 2 * len(chunks), (len(sent), len(chunks))
@@ -190,10 +147,10 @@ def test_nodes_hand_images_on(cluster):
 @pytest.mark.full
 def test_older_version_is_refused(cluster):
     """A node that has had version 2 of an image takes 1 only if the site's file says so: else the job ends, and says why."""
-    push(cluster.folder, "handed", version="2")
+    slurm_images.push(cluster.folder, "handed", version="2")
     newer = cluster.submit("cat /run/image", "-C", "handed", "-w", "n1")
     assert cluster.wait_over(newer) == ["COMPLETED"] and cluster.output(newer) == "handed:2"
-    image_stores.collected(cluster.path("store"), remove=[("handed", "2")])
+    slurm_images.image_stores.collected(cluster.path("store"), remove=[("handed", "2")])
     older = cluster.submit("true", "-C", "handed", "-w", "n1")
     assert cluster.wait_over(older) == ["CANCELLED"]
     assert "handed:1 is older than 2, which this node has had" in cluster.comment(older)
