@@ -69,6 +69,8 @@ class Cluster:
         os.chmod(self.path("home"), 0o1777)
         for node in self.nodes:
             os.makedirs(self.path("nodes", node, "faults"))
+            for name in "version", "installed":
+                write(self.path("nodes", node, name), "0.3")
         write(self.path("bin", "margay"), "#!/bin/sh\nexec /usr/bin/python3 -I -S -B %s/slurm_node_model.py \"$@\"\n" % HERE, 0o755)
         images(self.folder)
         os.mkdir(self.path("admin"))
@@ -158,7 +160,9 @@ class Cluster:
         return [self.job(number)["JobState"] for number in numbers]
 
     def node_states(self):
-        return dict(line.split() for line in self.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines())
+        """As compute VMs."""
+        states = dict(line.split() for line in self.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines())
+        return {node: states[node] for node in self.nodes}
 
     def wait_free(self, seconds=SECONDS):
         """Until each node is as it was before there were jobs: powered down, neither down nor drained, and nothing left on it."""
@@ -209,14 +213,7 @@ class Cluster:
         return os.path.exists(self.path("nodes", node, "vms", "compute.json"))
 
     def reset(self, node):
-        """The machine starts anew: VMs, images, and what its management VM knew."""
-        if self.has_vm(node):
-            self.panic(node)
-        for folder in "vms", "images":
-            shutil.rmtree(self.path("nodes", node, folder), ignore_errors=True)
-        shutil.rmtree(self.path("nodes", node, "run"))
-        os.mkdir(self.path("nodes", node, "run"))
-        self.ask(anew=node)
+        self.ask(reset=node)
 
     def forget_faults(self, node):
         for name in os.listdir(self.path("nodes", node, "faults")):

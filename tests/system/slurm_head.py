@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -48,6 +49,19 @@ CHANGED = {"default_image": "debian13-mpi", "cpus": "2", "memory": "200", "netwo
 # Times are for a machine that does other things as well; where it is idle none of the long ones is waited for.
 ADDED = {"ssh": "/usr/bin/python3 -B %s/slurm_ssh.py" % HERE, "order_timeout": "400", "boot_timeout": "600", "stop_timeout": "2",
          "retry_wait": "2", "health_interval": "2"}
+# Two of the nodes may be their management VMs', too.
+SHARED = """
+[partition margay]
+owner = vm
+nodes = n[1-%d]
+options = Default=YES MaxTime=1-0
+
+[partition bare]
+owner = node
+nodes = n[1-2]
+cpus = 1
+memory = 100
+"""
 VM_FILE = "memory = 256M\ncpus = 2\ncmdline = quiet\n"
 
 
@@ -108,7 +122,7 @@ def change_site_file(nodes):
     text, count = re.subn(r"^\[nodes .*\]$", "%s\n[nodes n[1-%d]]" % (
         "\n".join("%s = %s" % pair for pair in ADDED.items()), len(nodes)), text, flags=re.MULTILINE)
     assert count == 1
-    write(path, text)
+    write(path, text + SHARED % len(nodes))
     write("/etc/margay/compute.vm", VM_FILE)
 
 
@@ -138,9 +152,9 @@ class Management:
         """Again, if it is there: all that its processes knew is gone."""
         for node in nodes:
             if node in self.begun:
-                self.begun[node].kill()
-                self.begun[node].wait()
-            os.makedirs(os.path.join(WORLD, "nodes", node, "run"), exist_ok=True)
+                self.end(node)
+            for folder in "run", "cache":
+                os.makedirs(os.path.join(WORLD, "nodes", node, folder), exist_ok=True)
             with open(os.path.join(WORLD, "nodes", node, "management.log"), "ab") as log:
                 self.begun[node] = slurm_machines.new(["slurm_management.py", node, *self.nodes], "-n", "-p", "-f", "--kill-child",
                                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
@@ -151,6 +165,38 @@ class Management:
         for node in nodes:
             if self.begun[node].stdout.readline() != b"ready\n":
                 raise RuntimeError("no management VM of " + node)
+
+    def end(self, node):
+        """With all that was started there from outside, as by ssh; not with the compute VM, whose folders are its own."""
+        mine = os.readlink("/proc/%d/ns/mnt" % self.inside[node])
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if os.readlink("/proc/%s/ns/mnt" % pid) == mine:
+                    os.kill(int(pid), signal.SIGKILL)
+        self.begun[node].kill()
+        self.begun[node].wait()
+
+    def reset(self, node, lost=("vms", "images", "run", "cache")):
+        """The machine starts anew: VMs, images, and what its management VM knew are gone. It runs what was installed last."""
+        top = os.path.join(WORLD, "nodes", node)
+        self.end(node)
+        with contextlib.suppress(OSError), open(top + "/vms/compute.json", encoding="utf-8") as f:
+            os.kill(json.load(f)["pid"], signal.SIGKILL)
+        for folder in lost:
+            shutil.rmtree(os.path.join(top, folder), ignore_errors=True)
+        if not os.path.exists(top + "/faults/old-boots"):
+            shutil.copy(top + "/installed", top + "/version")
+        if not os.path.exists(top + "/faults/stays-off"):
+            del self.begun[node]
+            self.start(node)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(top + "/faults/dead")
+
+    def reboot(self, node):
+        """It answers nobody meanwhile."""
+        write(os.path.join(WORLD, "nodes", node, "faults", "dead"), "")
+        os.unlink(os.path.join(WORLD, "nodes", node, "reboots"))
+        threading.Thread(target=self.reset, args=(node, ("vms", "images", "run")), daemon=True).start()
 
     def child_of(self, process):
         """The first process inside: nsenter and unshare become the one that we started."""
@@ -169,17 +215,21 @@ class Management:
             assert f.read().startswith(key)
         return re.fullmatch(r'command="([^"]*)",restrict', options)[1]
 
-    def ssh(self, host, data):
-        """An order to a node's management VM, which may be dead, deaf, or slow."""
+    def ssh(self, host, data, typed=None):
+        """An order to a node's management VM, or what its administrator types; it may be dead, deaf, or slow."""
         node = host.partition("-mgmt")[0]
         fault = os.path.join(WORLD, "nodes", node, "faults")
         if os.path.exists(os.path.join(fault, "dead")):
             return {"status": 255, "out": "", "err": "ssh: connect to host %s port 22: No route to host\n" % host}
         while os.path.exists(os.path.join(fault, "hang")):
             time.sleep(0.1)
-        done = subprocess.run(["nsenter", "-t", str(self.inside[node]), "-m", "-n", "-u", *shlex.split(self.command(node))],
+        command = ["sh", "-c", typed] if typed else shlex.split(self.command(node))
+        done = subprocess.run(["nsenter", "-t", str(self.inside[node]), "-m", "-n", "-u", *command],
                               input=data, capture_output=True, text=True, check=False,
-                              env={**os.environ, "MODEL_NODE": node, "PATH": WORLD + "/bin:" + os.environ["PATH"]})
+                              env={**os.environ, "MODEL_NODE": node,
+                                   "PATH": ":".join((WORLD + "/bin", slurm_typed.STAND_INS, os.environ["PATH"]))})
+        if os.path.exists(os.path.join(WORLD, "nodes", node, "reboots")):
+            self.reboot(node)
         return {"status": done.returncode, "out": done.stdout, "err": done.stderr}
 
 
@@ -200,7 +250,10 @@ def answer(value, management):
     if "anew" in value:
         management.start(value["anew"])
         return {"status": 0, "out": "", "err": ""}
-    return management.ssh(value["host"], value["data"])
+    if "reset" in value:
+        management.reset(value["reset"])
+        return {"status": 0, "out": "", "err": ""}
+    return management.ssh(value["host"], value.get("data"), value.get("typed"))
 
 
 def serve(listener, management):

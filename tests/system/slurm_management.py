@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import time
+import uuid
 
+import slurm_guest
 import slurm_machines
 import slurm_typed
 
@@ -20,10 +22,17 @@ def main(node, nodes):
     slurm_machines.own_folders(node + "-mgmt", nodes)
     # What is told to the compute VM shall be found there by whoever looks for it.
     slurm_machines.run("mount", "--bind", os.path.join(slurm_machines.WORLD, "nodes", node, "run"), "/run")
+    # A disk of the node's.
+    os.makedirs("/var/cache/margay-images", exist_ok=True)
+    slurm_machines.run("mount", "--bind", os.path.join(slurm_machines.WORLD, "nodes", node, "cache"), "/var/cache/margay-images")
+    # Each start is another boot.
+    slurm_machines.write("/etc/boot_id", str(uuid.uuid4()) + "\n")
+    slurm_machines.run("mount", "--bind", "/etc/boot_id", "/proc/sys/kernel/random/boot_id")
+    slurm_guest.cgroups()
     slurm_machines.card("10.7.0.%d/24" % (101 + nodes.index(node)))
     # The programs that run there find the model's `margay`, of their node.
     os.environ.update(MODEL_NODE=node, PATH="%s/bin:%s" % (slurm_machines.WORLD, os.environ["PATH"]))
-    for text in slurm_typed.blocks("management"):
+    for text in slurm_typed.blocks("management") + slurm_typed.blocks("shared"):
         slurm_typed.run(text)
     slurm_machines.write("/etc/margay/health.d/power", HEALTH % node, 0o755)
     while not os.path.exists("/run/margay/images.sock"):

@@ -29,11 +29,27 @@ for package; do
 done
 """
 SYSTEMCTL = r"""#!/bin/sh
-# systemctl enable --now TIMER or SERVICE, restart slurmctld
+# systemctl enable --now TIMER or SERVICE, restart slurmctld; stop and is-active of what systemd-run has begun; reboot, which
+# the head (slurm_head.py) carries out.
 set -e
 units=/usr/lib/systemd/system
 value() { sed -n "s/^$1=//p" "$units/$unit.service"; }
+runs() { [ -e "/run/units/$1" ] && kill -0 "$(cat "/run/units/$1")" 2>/dev/null; }
 case $* in
+'is-active '*)
+	runs "$2" || { echo inactive; exit 3; }
+	echo active
+	;;
+'stop '*)
+	shift
+	for unit; do
+		! runs "$unit" || kill "$(cat "/run/units/$unit")"
+		while runs "$unit"; do sleep 0.05; done
+		rm -f "/run/units/$unit"
+	done
+	;;
+'mask slurmd' | 'disable --now munge') ;;
+reboot) : >"/mnt/nodes/$MODEL_NODE/reboots" ;;
 'enable --now '*.timer)
 	unit=${3%.timer}
 	[ -e "$units/$3" ]
@@ -55,10 +71,37 @@ esac
 """
 
 
+SYSTEMD_RUN = r"""#!/bin/sh
+# systemd-run --unit=NAME --property=User=... --property=RuntimeDirectory=... COMMAND; who has died stays dead
+set -e
+mkdir -p /run/units
+user=root
+while :; do
+	case $1 in
+	--unit=*) unit=${1#*=} ;;
+	--property=User=*) user=${1##*=} ;;
+	--property=RuntimeDirectory=*) install -d -o "$user" -m 755 "/run/${1##*=}" ;;
+	--*) ;;
+	*) break ;;
+	esac
+	shift
+done
+setsid setpriv --reuid="$user" --regid="$user" --clear-groups -- "$@" </dev/null >"/run/units/$unit.log" 2>&1 &
+echo $! >"/run/units/$unit"
+"""
+# The site's command for an upgrade: what the next boot runs.
+UPGRADE = r"""#!/bin/sh
+[ ! -e "/mnt/nodes/$MODEL_NODE/faults/no-package" ] || { echo 'E: Unable to locate package' >&2; exit 100; }
+echo "$1" >"/mnt/nodes/$MODEL_NODE/installed"
+"""
+
+
 def prepare(write):
     """The stand-ins; write(path, text, mode)."""
     write(STAND_INS + "/apt", APT, 0o755)
     write(STAND_INS + "/systemctl", SYSTEMCTL, 0o755)
+    write(STAND_INS + "/systemd-run", SYSTEMD_RUN, 0o755)
+    write(STAND_INS + "/install-margay", UPGRADE, 0o755)
 
 
 def blocks(place):

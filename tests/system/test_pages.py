@@ -38,6 +38,7 @@ TESTED = {
     ("cluster-in-a-node", "node1"): "test_pages_emulated.py",
     ("cluster-in-a-node", "gate"): "test_pages_emulated.py", ("passthrough", "card"): "test_pages_emulated.py",
     ("cluster", "head"): "test_slurm.py", ("cluster", "management"): "test_slurm.py", ("cluster-jobs", "user"): "test_slurm.py",
+    ("cluster", "shared"): "test_slurm_owners.py",
     ("images", "images"): "../unit/test_image_page.py", ("images", "node"): "../unit/test_image_page.py",
     ("images", "store"): "../unit/test_image_page.py", ("testing", "first"): "test_testing_page.py",
 }

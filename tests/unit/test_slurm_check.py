@@ -23,6 +23,19 @@ VM = "memory = 1G\ncpus = 4\n"
 OWN = "ClusterName=c\nSlurmctldHost=head\nSlurmUser=%s\nInclude margay.conf\n" % pwd.getpwuid(os.geteuid()).pw_name
 
 
+# Its management VM may have the node, too; an address is a name that has one.
+BARE = CLUSTER.replace("images = debian\n", "images = debian\nmanagement = 127.0.0.2\n") + """\
+[partition margay]
+owner = vm
+nodes = localhost
+[partition bare]
+owner = node
+nodes = localhost
+cpus = 1
+memory = 100
+"""
+
+
 @pytest.fixture(name="site")
 def fixture_site(tmp_path, monkeypatch):
     """site(what=text...): the lines that check prints; with nothing changed there are none."""
@@ -81,6 +94,18 @@ def test_slurm_conf(site, own, words):
     ({"cluster": CLUSTER.replace("[nodes", "stop_timeout = 200\n[nodes")}, "takes its time to end")))
 def test_site(site, change, words):
     assert [line for line in site(**change) if words in line]
+
+
+def test_a_management_vm_with_jobs(site):
+    """Right as `setup` writes it; each thing that its administrator may do to that is a line."""
+    assert site(cluster=BARE) == []
+    for own, cluster, words in (
+            (OWN + "SuspendExcParts=other\n", BARE, "SuspendExcParts lacks bare"),
+            (OWN + "PartitionName=x Nodes=localhost,127.0.0.2 OverSubscribe=EXCLUSIVE\n", BARE, "which are one node"),
+            (OWN + "PartitionName=x Nodes=ALL OverSubscribe=EXCLUSIVE\n", BARE, "which are one node"),
+            (OWN, BARE + "slurm = State=DRAIN\n", "State= comes back"),
+            (OWN, BARE.replace("127.0.0.2", "no-such-host.invalid"), "the first is no-such-host.invalid")):
+        assert [line for line in site(own=own, cluster=cluster) if words in line], words
 
 
 def test_newer_slurm_knows_more(site, monkeypatch):

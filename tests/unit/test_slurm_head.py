@@ -5,6 +5,7 @@ job means, many orders at once. Jobs are tests/system/test_slurm.py's."""
 import base64
 import io
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -12,7 +13,7 @@ import time
 
 import pytest
 
-from margay_slurm import broken, config, generation, hosts, metadata, order, remote, resume, setup, vm_file, wanted
+from margay_slurm import broken, clock, config, fitness, generation, hosts, metadata, order, remote, resume, setup, vm_file, wanted
 from margay_slurm.errors import ClusterError, ImageFault
 
 CONF = """\
@@ -62,11 +63,44 @@ def test_site_file(read):
     assert read().group("n01").management_of("n01") == "n01-mgmt"
 
 
+PARTITION = "[partition %s]\nowner = %s\nnodes = %s\n"
+BARE = PARTITION + "cpus = 2\nmemory = 900\n"
+
+
+def test_partitions(read):
+    """Whose slurmd has which nodes; without a section for compute VMs all nodes are in one."""
+    lines = setup.lines(read("partition_options = Default=YES", BARE % ("bare", "node", "n[01-02]")), "/x")
+    assert "NodeName=n01-mgmt CPUs=2 RealMemory=900\nNodeName=n02-mgmt CPUs=2 RealMemory=900\n" in lines
+    assert "PartitionName=margay Nodes=n[01-03],login OverSubscribe=EXCLUSIVE Default=YES\n" in lines
+    assert lines.endswith("PartitionName=bare Nodes=n01-mgmt,n02-mgmt\n") and "\nSuspendExcParts=bare\n" in lines
+    two = PARTITION % ("a", "vm", "n01") + PARTITION % ("b", "vm", "n[01-02]") + "options = Default=YES"
+    lines = setup.lines(read("", two), "/x")
+    assert lines.endswith("PartitionName=a Nodes=n01 OverSubscribe=EXCLUSIVE\n"
+                          "PartitionName=b Nodes=n[01-02] OverSubscribe=EXCLUSIVE Default=YES\n") and "SuspendExcParts" not in lines
+    site = read("", BARE % ("bare", "node", "n[01-02]"))
+    assert set(site.shared) == {"n01", "n02"} and site.management_of("n01") == "n01-mgmt"
+    assert fitness.text(site).startswith("partition\tmargay\ndefault\t\n")
+
+
+@pytest.mark.parametrize("names", (["n1"], ["n1", "n2", "n3", "n7"], ["n08", "n09", "n10", "n11"], ["n9", "n10", "n101"],
+                                   ["a", "b-mgmt", "n1-mgmt", "n2-mgmt"], ["n1", "n3", "x1", "n4"]))
+def test_lists_are_compressed(names):
+    """With nothing behind brackets, which slurm.conf does not take."""
+    text = hosts.compress(names)
+    assert sorted(hosts.expand(text)) == sorted(names) and not re.search(r"\][^,]", text)
+    assert hosts.compress(["n%d" % i for i in range(1, 1001)]) == "n[1-1000]"
+
+
 @pytest.mark.parametrize("cluster, nodes, words", (
+    ("", PARTITION % ("p", "me", "n01"), "expected vm or node"), ("", PARTITION % ("p", "node", "n01"), "cpus = : expected"),
+    ("", PARTITION % ("p", "vm", "other"), "no section has a node other"),
+    ("", BARE % ("p", "vm", "n01"), "stand in [nodes NAMES]"),
+    ("", BARE % ("p", "node", "n01") + BARE % ("q", "node", "n[01-02]"), "its management VM is of one"),
+    ("", "[partition]\nowner = vm\nnodes = n01", "[partition NAME]"),
     ("paralel = 7", "", "unknown key paralel"), ("parallel = 0", "", "at least 1"), ("order_timeout = x", "", "expected a number"),
     ("", "management = one", "one host for all of them"), ("", "network = here", "expected dhcp"),
     ("", "[nodes n02]\nvm=v\ncpus=1\nmemory=1\nimages=a", "n02 stands in"),
-    ("", "[node n9]", "expected [cluster] or [nodes NAMES]"),
+    ("", "[node n9]", "expected [cluster], [nodes NAMES] or"),
     ("", "cpus = 4", "already exists")))
 def test_site_file_refused(read, cluster, nodes, words):
     assert words in refused(read, cluster, nodes)
@@ -121,6 +155,28 @@ def test_jobs_of_both_releases(tmp_path):
 
 ORDER = {"format": 1, "order": "start", "generation": "a.1", "node": "n01", "job": "5.0", "image": "mpi:1", "vm": "memory = 1G\n",
          "controller": "head", "address": "10.1.0.1/16", "gateway": "", "munge_key": base64.b64encode(bytes(64)).decode()}
+
+
+OWN = {"format": 1, "order": "own", "generation": "a.1", "owner": "node", "node": "n01-mgmt", "controller": "head"}
+
+
+@pytest.mark.parametrize("change", ({"owner": "me"}, {"owner": ""}, {"node": "-C"}, {"controller": "-f /x"}, {"generation": ""}))
+def test_orders_of_owners_refused(change):
+    """What becomes an argument of slurmd is a name."""
+    assert order.parse(order.write(OWN))["owner"] == "node"
+    refused(order.parse, order.write({**OWN, **change}))
+
+
+def test_an_order_of_now_is_newer():
+    """Than the program that gives it, which may have waited for hours."""
+    assert generation.is_late(generation.own(), generation.now()) and not generation.is_late(generation.now(), generation.own())
+
+
+@pytest.mark.parametrize("ahead, words", ((0, None), (9, None), (-9, None), (60, "60 s ahead"), (-60, "60 s behind")))
+def test_clocks(ahead, words):
+    said = clock.problem({"done": True, "ahead": ahead})
+    assert (said is None) == (words is None) and (words is None or words in said)
+    assert clock.problem({"error": "x"}) is None
 
 
 @pytest.mark.parametrize("change", (

@@ -6,7 +6,7 @@ again and again waits longer each time, else the next job, and the next, would g
 
 import time
 
-from . import errors, generation, leftovers, order, records, remote, slurm
+from . import errors, generation, leftovers, order, owners, records, remote, slurm
 from .errors import ClusterError
 
 REASON = "margay: "
@@ -90,6 +90,7 @@ def tend(config, program):
     """Those whose time has come. What Slurm does not do is told, and does not keep the others down."""
     try:
         leftovers.end(config, program)
+        owners.tend(config, program)
         set_ill(config, program, drained_by_their_vms(config))
         return free_if_due(config, down_by_us(config))
     except ClusterError as error:

@@ -9,6 +9,7 @@ import socket
 import stat
 
 from . import hosts, setup, vm_file
+from .config import NODE, VM
 from .errors import ClusterError
 from .slurm_conf import SlurmConf
 
@@ -131,7 +132,8 @@ def granted(site):
 
 def names(site):
     for group in site.config.groups:
-        unknown = [name for name in group.names if not resolves(name)]
+        known = [*group.names, *(group.management_of(name) for name in group.names if name in site.config.shared)]
+        unknown = [name for name in known if not resolves(name)]
         if unknown:
             yield "[%s]: %s: %d names have no address here, the first is %s: the controller would not find their slurmd" % (
                 group.title, "/etc/hosts or DNS", len(unknown), unknown[0])
@@ -145,14 +147,37 @@ def resolves(name):
     return True
 
 
+def nodes_of(site, partition):
+    if partition.get("nodes") == "ALL":
+        return set(site.config.by_node) | set(map(site.config.management_of, site.config.shared))
+    return set(hosts.expand(partition.get("nodes", "")))
+
+
+def management_vms(site):
+    """Of nodes that jobs may have without an image."""
+    excluded = site.conf.get("SuspendExcParts").split(",")
+    for partition in site.config.partitions:
+        if partition.owner == NODE and partition.name not in excluded:
+            yield "SuspendExcParts lacks %s: its nodes count as powered down after SuspendTime, and nobody powers them up" % (
+                partition.name)
+        if partition.owner == NODE and "state=" in partition.slurm.lower():
+            yield "[partition %s]: slurm = %s: State= comes back at each scontrol reconfigure, whoever has the node" % (
+                partition.name, partition.slurm)
+
+
 def partitions(site):
+    judged = [partition.name for partition in site.config.partitions if partition.owner == VM]
     for partition in site.conf.partitions:
-        own = set(hosts.expand(partition.get("nodes", ""))) & set(site.config.by_node) if partition.get("nodes") != "ALL" else \
-            set(site.config.by_node)
+        has = nodes_of(site, partition)
+        own = has & set(site.config.by_node)
         name = partition["partitionname"]
+        both = sorted(node for node in site.config.shared if {node, site.config.management_of(node)} <= has)
+        if both:
+            yield "partition %s has %s and %s, which are one node: a job could ask for both" % (
+                name, both[0], site.config.management_of(both[0]))
         if own and partition.get("oversubscribe", "").upper() != "EXCLUSIVE":
             yield "partition %s is not OverSubscribe=EXCLUSIVE: two jobs would share a VM, and the image of the first" % name
-        if own and name != site.config.partition:
+        if own and name not in judged:
             yield "partition %s has %s, too: its jobs' images are not judged at submission" % (name, sorted(own)[0])
         if "powerdownonidle" in partition and site.version and site.version < (23, 2):
             yield "partition %s says PowerDownOnIdle, which Slurm %d.%02d does not know: slurmctld does not start" % (
@@ -176,8 +201,8 @@ def programs(site):
             yield "%s is %s: that cannot be run" % (key, path)
 
 
-RULES = (included, twice, suspending, prolog, losing, requeued, health, authentication, granted, names, partitions, cgroups,
-         programs)
+RULES = (included, twice, suspending, prolog, losing, requeued, health, authentication, granted, names, management_vms,
+         partitions, cgroups, programs)
 
 
 def problems(config, folder):

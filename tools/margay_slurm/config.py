@@ -20,7 +20,10 @@ CLUSTER = {"controller": None, "store": None, "keys": "/etc/margay/keys", "munge
            "retry_wait": "60", "health_interval": "60"}
 NODES = {"vm": None, "cpus": None, "memory": None, "management": "{node}-mgmt", "images": None, "network": "dhcp", "gateway": "",
          "slurm": ""}
+PARTITION = {"owner": None, "nodes": None, "options": "", "cpus": "", "memory": "", "slurm": ""}
 SMALLEST = {"parallel": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0, "retry_wait": 1, "health_interval": 0}
+# Whose slurmd has a node: that in the compute VM of a job's image, or that in the node's management VM.
+VM, NODE = OWNERS = ("vm", "node")
 
 
 class Group:
@@ -42,8 +45,23 @@ class Group:
         return self.management.replace("{node}", node)
 
 
+class Partition:
+    """Nodes that one kind of slurmd offers to jobs: a section of the file."""
+
+    def __init__(self, name, values):
+        self.name, self.owner, self.options, self.slurm = name, values["owner"], values["options"], values["slurm"]
+        title = "partition " + name
+        self.nodes = hosts.expand(values["nodes"])
+        if self.owner not in OWNERS:
+            raise ClusterError("[%s]: owner = %s: expected vm or node" % (title, self.owner))
+        if self.owner == NODE:
+            self.cpus, self.memory = number(title, "cpus", values["cpus"], 1), number(title, "memory", values["memory"], 1)
+        elif values["cpus"] or values["memory"] or values["slurm"]:
+            raise ClusterError("[%s]: cpus, memory and slurm of a compute VM stand in [nodes NAMES]" % title)
+
+
 class Config:
-    def __init__(self, path, values, groups):
+    def __init__(self, path, values, groups, partitions=()):
         self.path = path
         for key, value in values.items():
             setattr(self, key, number("cluster", key, value, SMALLEST[key]) if key in SMALLEST else value)
@@ -55,6 +73,27 @@ class Config:
                 if name in self.by_node:
                     raise ClusterError("%s: [%s]: %s stands in [%s], too" % (path, group.title, name, self.by_node[name].title))
                 self.by_node[name] = group
+        self.partitions = [Partition(*partition) for partition in partitions]
+        if VM not in [partition.owner for partition in self.partitions]:
+            names = ",".join(group.title.split(None, 1)[1] for group in self.groups)
+            self.partitions.insert(0, Partition(self.partition, {**PARTITION, "owner": VM, "nodes": names,
+                                                                 "options": self.partition_options}))
+        self.shared = self.find_shared()
+
+    def find_shared(self):
+        """{node: the partition of its management VM} of the nodes that may be either's."""
+        found = {}
+        for partition in self.partitions:
+            for node in partition.nodes:
+                self.group(node)
+                if partition.owner == NODE and found.setdefault(node, partition) is not partition:
+                    raise ClusterError("%s: %s stands in [partition %s] and [partition %s]: its management VM is of one" % (
+                        self.path, node, found[node].name, partition.name))
+        return found
+
+    def management_of(self, node):
+        """Its management VM: the host, and what Slurm calls it where jobs run in it."""
+        return self.group(node).management_of(node)
 
     @property
     def images(self):
@@ -103,12 +142,15 @@ def read(path=None):
     titles = parsed.sections()
     if "cluster" not in titles:
         raise ClusterError("%s: there is no [cluster]" % path)
-    groups = []
+    groups, partitions = [], []
     for title in titles:
-        if title != "cluster":
-            if title.split()[0] != "nodes" or len(title.split(None, 1)) != 2:
-                raise ClusterError("%s: [%s]: expected [cluster] or [nodes NAMES]" % (path, title))
+        kind, _, names = title.partition(" ")
+        if kind == "nodes" and names.strip():
             groups.append((title, section(path, parsed, title, NODES)))
+        elif kind == "partition" and names.strip():
+            partitions.append((names.strip(), section(path, parsed, title, PARTITION)))
+        elif title != "cluster":
+            raise ClusterError("%s: [%s]: expected [cluster], [nodes NAMES] or [partition NAME]" % (path, title))
     if not groups:
         raise ClusterError("%s: there is no [nodes NAMES]" % path)
-    return Config(path, section(path, parsed, "cluster", CLUSTER), groups)
+    return Config(path, section(path, parsed, "cluster", CLUSTER), groups, partitions)

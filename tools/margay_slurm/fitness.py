@@ -6,6 +6,7 @@ import os
 from margay_images.errors import ImageError
 
 from . import setup, vm_file, wanted
+from .config import VM
 from .errors import ImageFault
 
 
@@ -43,7 +44,8 @@ def judge(config, versions, name):
 
 def text(config):
     versions = wanted.Versions(config)
-    lines = ["partition\t%s" % config.partition, "default\t%s" % config.default_image]
+    lines = ["partition\t%s" % partition.name for partition in config.partitions if partition.owner == VM]
+    lines.append("default\t%s" % config.default_image)
     for name in config.images:
         why = judge(config, versions, name)
         lines.append("bad\t%s\t%s" % (name, why) if why else "good\t%s" % name)

@@ -4,11 +4,17 @@ to the node first nobody knows. So each order has the time at which slurmctld st
 boot, which no clock's jump moves, and a node takes none that is older than the last. After a boot of the head none is left."""
 
 import os
+import time
 
 
 def boot_id():
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
         return f.read().strip().replace("-", "")[:12]
+
+
+def now():
+    """Of an order that nobody started a program for: one that has waited for jobs must not be older than what came meanwhile."""
+    return "%s.%d" % (boot_id(), int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")))
 
 
 def own():

@@ -7,6 +7,7 @@ from .errors import ClusterError
 
 LIMIT = 65536
 PART = re.compile(r"([^\[\],]*)(?:\[([0-9,-]+)\])?([^\[\],]*)")
+NUMBERED = re.compile(r"(.*?)(\d*)")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
@@ -23,6 +24,24 @@ def numbers(text, of):
             raise ClusterError("%s: is no list of hosts" % of)
         for number in range(int(first), int(last) + 1):
             yield str(number).zfill(len(first))
+
+
+def compress(names):
+    """A list that expand() makes these of. In slurm.conf nothing may stand behind brackets: only ends are shortened."""
+    found = {}
+    for name in names:
+        before, digits = NUMBERED.fullmatch(name).groups()
+        width = len(digits) if digits.startswith("0") else 0
+        ranges = found.setdefault((before, width), [])
+        if ranges and digits and int(digits) == int(ranges[-1][1]) + 1:
+            ranges[-1][1] = digits
+        else:
+            ranges.append([digits, digits])
+    parts = []
+    for (before, _), ranges in found.items():
+        inside = ",".join(first if first == last else "%s-%s" % (first, last) for first, last in ranges)
+        parts.append(before + ("[%s]" % inside if set(inside) & set(",-") else inside))
+    return ",".join(parts)
 
 
 def expand(text):

@@ -62,6 +62,11 @@ def vms():
     return {vm["name"]: vm for vm in margay("list") if vm["created"]}
 
 
+def version():
+    """The hypervisor's, of which the node runs."""
+    return margay("info")["margay"]
+
+
 def images():
     return {image["name"]: image for image in margay("image", "list")}
 

@@ -29,17 +29,21 @@ def environment(value):
     return "".join(lines).encode()
 
 
-def archive(value):
-    """The disk of an order's VM."""
+def munge_key(value):
     try:
         key = base64.b64decode(value["munge_key"], validate=True)
     except binascii.Error as error:
         raise ClusterError("the munge key is not to be understood") from error
     if len(key) < 32:
         raise ClusterError("the munge key has %d bytes; munge wants 32 at least" % len(key))
+    return key
+
+
+def archive(value):
+    """The disk of an order's VM."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for name, data in (("margay.env", environment(value)), ("munge.key", key)):
+        for name, data in (("margay.env", environment(value)), ("munge.key", munge_key(value))):
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(data), 0o400
             tar.addfile(member, io.BytesIO(data))

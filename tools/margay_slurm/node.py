@@ -6,7 +6,8 @@ import os
 import sys
 import time
 
-from . import generation, health, local_node, metadata, node_images, order, vm_file
+from . import bare, generation, health, local_node, metadata, node_images, order, vm_file
+from .config import NODE, VM
 from .errors import ClusterError, ImageFault, Late
 
 RUN = "/run/margay-node"
@@ -73,8 +74,14 @@ def end(vm, grace=0):
         local_node.margay("image", "rm", METADATA)
 
 
+def require_ours():
+    if bare.has_node():
+        raise ClusterError(bare.HAS)
+
+
 def start(value, vm):
     vm_file.check_grants(value["vm"], "the site's VM file")
+    require_ours()
     health.require()
     cmdline, files = node_images.bring(value["image"], value["downgrade"])
     end(vm)
@@ -91,20 +98,40 @@ def start(value, vm):
         raise
 
 
+def own(value, vm):
+    if value["owner"] == VM:
+        bare.end()
+        return
+    if vm and vm["state"] in ALIVE:
+        raise ClusterError("its compute VM has the node")
+    end(vm)
+    bare.begin(value)
+
+
+def told():
+    """What runs here."""
+    vm, record = present()
+    return {"done": True, "state": vm["state"] if vm else None, "record": record, "health": health.problem(),
+            "owner": NODE if bare.has_node() else VM, "version": local_node.version(), "boot": generation.boot_id(),
+            "time": time.time()}
+
+
 def carry_out(value):
     """The answer to an order."""
     if value["order"] == "list":
-        vm, record = present()
-        return {"done": True, "state": vm["state"] if vm else None, "record": record, "health": health.problem()}
+        return told()
     with Lock(RUN):
         vm, record = present()
         if generation.is_late(value["generation"], last_order(RUN, record)):
             raise Late("a newer order has come before this one")
         remember(RUN, value["generation"])
-        if value["order"] == "end":
+        if value["order"] == "own":
+            own(value, vm)
+        elif value["order"] == "end":
             end(vm, value["grace"])
             if value["check"]:
                 health.require()
+                require_ours()
         else:
             start(value, vm)
     return {"done": True}

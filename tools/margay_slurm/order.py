@@ -3,24 +3,26 @@
 
 It goes over ssh, from the head's key to the program margay-node as the key's forced command, so whoever has that key can do this
 and no more. `start`: that VM runs, fresh, whatever ran before; `end`: none runs, and with `check` the node is well, too; `list`:
-which runs. The munge key of the cluster goes with `start`, through the node's management VM into the memory of the VM, and stays
-nowhere else.
+which runs, which version, and whose slurmd has the node; `own`: the management VM's has it from now on, or not any more, as `owner`
+says. The munge key of the cluster goes with `start`, through the node's management VM into the memory of the VM, and stays
+nowhere else; with `own` into the memory of the management VM, as long as that has the node.
 """
 
 import json
 import re
 
-from . import generation
+from . import generation, hosts
+from .config import NODE, OWNERS
 from .errors import ClusterError
 
 FORMAT = 1
 LIMIT = 1 << 20
 GRACE = 600
-ORDERS = ("start", "end", "list")
+ORDERS = ("start", "end", "list", "own")
 # Whose fault it is that an order was not carried out; late: nobody's.
 FAULTS = ("image", "node", "late")
 TEXTS = {"generation": 40, "node": 63, "job": 40, "image": 127, "vm": 65536, "controller": 255, "address": 64, "gateway": 64,
-         "munge_key": 8192}
+         "munge_key": 8192, "owner": 4}
 IMAGE = re.compile(r"[a-z0-9][a-z0-9+.-]{0,62}:[0-9][0-9A-Za-z.+~-]{0,62}")
 
 
@@ -50,7 +52,17 @@ def parse(data):
             raise ClusterError("an order without a generation") from error
     if value["order"] == "start" and not IMAGE.fullmatch(value["image"]):
         raise ClusterError("an order whose image is not to be understood")
+    if value["order"] == "own":
+        check_own(value)
     return value
+
+
+def check_own(value):
+    """Name and controller become arguments of slurmd."""
+    if value["owner"] not in OWNERS:
+        raise ClusterError("an order whose owner is not to be understood")
+    if value["owner"] == NODE and not (hosts.NAME.fullmatch(value["node"]) and hosts.NAME.fullmatch(value["controller"])):
+        raise ClusterError("an order whose node or controller is not to be understood")
 
 
 def parse_line(data):

@@ -6,6 +6,7 @@ orders is one line of authorized_keys. What it costs is a process and some 0.1 s
 """
 
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from . import order
@@ -37,6 +38,8 @@ def send(config, node, value):
     except ClusterError as error:
         return {"error": "%s: %s" % (host, err if status else error), "fault": "node"}
     if answer.get("done") is True:
+        if isinstance(answer.get("time"), (int, float)):
+            answer["ahead"] = answer["time"] - time.time()
         return answer
     fault = answer.get("fault")
     return {"error": "%s: %.500s" % (host, answer.get("error")), "fault": fault if fault in order.FAULTS else "node"}

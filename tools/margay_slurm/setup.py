@@ -5,7 +5,8 @@ includes, so that what is the site's own stays in slurm.conf."""
 import os
 import shutil
 
-from . import slurm
+from . import hosts, slurm
+from .config import NODE, VM
 from .errors import ClusterError
 
 INCLUDED = "margay.conf"
@@ -44,6 +45,10 @@ def settings(config, folder):
         # The image's: in the VM of a job, whatever it does, also at its end.
         ("HealthCheckProgram", HEALTH), ("HealthCheckInterval", config.health_interval), ("HealthCheckNodeState", "ANY"),
         ("ReturnToService", 2), ("JobRequeue", 1), ("JobSubmitPlugins", "lua")]
+    bare = [partition.name for partition in config.partitions if partition.owner == NODE]
+    if bare:
+        # SuspendTime is all nodes': a management VM is powered down by nobody.
+        found.append(("SuspendExcParts", ",".join(bare)))
     return found
 
 
@@ -53,13 +58,26 @@ def node_line(group):
                                   "Feature=" + ",".join(group.images), group.slurm]))
 
 
+def management_lines(config, partition):
+    """No State: one that stands here comes back at each reconfigure, whatever the node was since. Without, a node whose slurmd does
+    not run gets no job."""
+    what = " ".join(filter(None, ["CPUs=%d" % partition.cpus, "RealMemory=%d" % partition.memory, partition.slurm]))
+    return "".join("NodeName=%s %s\n" % (config.management_of(node), what) for node in partition.nodes)
+
+
+def partition_line(config, partition):
+    names = partition.nodes if partition.owner == VM else [config.management_of(node) for node in partition.nodes]
+    exclusive = "OverSubscribe=EXCLUSIVE" if partition.owner == VM else ""
+    return " ".join(filter(None, ["PartitionName=" + partition.name, "Nodes=" + hosts.compress(names), exclusive,
+                                  partition.options]))
+
+
 def lines(config, folder=None):
     text = HEAD % config.path
     text += "".join("%s=%s\n" % pair for pair in settings(config, folder or programs_folder()))
     text += "".join(node_line(group) + "\n" for group in config.groups)
-    nodes = ",".join(group.title.split(None, 1)[1] for group in config.groups)
-    return text + " ".join(filter(None, ["PartitionName=" + config.partition, "Nodes=" + nodes, "OverSubscribe=EXCLUSIVE",
-                                         config.partition_options])) + "\n"
+    text += "".join(management_lines(config, partition) for partition in config.partitions if partition.owner == NODE)
+    return text + "".join(partition_line(config, partition) + "\n" for partition in config.partitions)
 
 
 def write(path, text):

@@ -8,18 +8,20 @@
 
 local margay = { path = "/var/lib/margay-slurm/images" }
 
--- {partition, default, images = {name = true or why not}}; nil: there is no such file.
+-- {default, partitions = {name = true}, images = {name = true or why not}}; nil: there is no such file.
 local function read()
 	local file = io.open(margay.path, "r")
 	if not file then
 		return nil
 	end
-	local known = { images = {}, names = {} }
+	local known = { partitions = {}, images = {}, names = {} }
 	for line in file:lines() do
 		local kind, name, why = line:match("^(%S+)\t([^\t]*)\t?(.*)$")
 		if kind == "good" or kind == "bad" then
 			known.images[name] = kind == "good" or why
 			table.insert(known.names, name)
+		elseif kind == "partition" then
+			known.partitions[name] = true
 		elseif kind then
 			known[kind] = name
 		end
@@ -40,14 +42,19 @@ local function named(features, known)
 	return found
 end
 
--- Whether one of these partitions (a list of names; nil: the default) has Margay nodes.
+-- Whether one of these partitions (a list of names; nil: the default) has VMs of images.
 local function is_ours(names, partitions, known)
 	if names == nil or names == "" then
-		local default = partitions and partitions[known.partition]
-		return default ~= nil and default.flag_default == 1
+		for name in pairs(known.partitions) do
+			local one = partitions and partitions[name]
+			if one ~= nil and one.flag_default == 1 then
+				return true
+			end
+		end
+		return false
 	end
 	for name in names:gmatch("[^,]+") do
-		if name == known.partition then
+		if known.partitions[name] then
 			return true
 		end
 	end

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Nodes that change their owner, in the cluster in namespaces (slurm_cluster.py): the slurmd of a
+compute VM or that of the management VM has a node, never both, and no job is lost. After each test all nodes are their compute
+VMs', none is down, and the other name of none is given jobs."""
+
+import os
+import re
+import threading
+
+import pytest
+
+import slurm_cluster
+import slurm_images
+
+pytestmark = [pytest.mark.xdist_group("slurm"),
+              pytest.mark.skipif(os.geteuid() != 0, reason="only root makes the namespaces of a cluster")]
+HAS = "margay owner: the %s VM has the node"
+
+
+@pytest.fixture(name="whole", scope="module")
+def fixture_whole():
+    cluster = slurm_cluster.Cluster(3, slurm_images.make)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture(name="cluster")
+def fixture_cluster(whole):
+    if whole.missed:
+        pytest.fail("an earlier test of this cluster waited in vain: " + whole.missed)
+    yield whole
+    if not whole.missed:
+        whole.wait_free()
+        assert not [state for name, state in all_states(whole).items() if "-mgmt" in name and re.match("idle|mix|alloc", state)]
+        assert "No reservations" in whole.run("scontrol", "show", "reservation")
+
+
+def all_states(cluster):
+    """Of both names of each node."""
+    return dict(line.split() for line in cluster.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines())
+
+
+class Typed(threading.Thread):
+    """margay-slurm on the head, while the test goes on."""
+
+    def __init__(self, cluster, *words, user="slurm", status=0):
+        super().__init__(daemon=True)
+        self.cluster, self.words, self.user, self.status, self.out, self.error = cluster, words, user, status, None, None
+        self.start()
+
+    def run(self):
+        try:
+            self.out = typed(self.cluster, *self.words, user=self.user, status=self.status)
+        except AssertionError as error:
+            self.error = error
+
+    def said(self):
+        self.join(slurm_cluster.SECONDS)
+        assert not self.is_alive() and self.error is None, self.error
+        return self.out
+
+
+def typed(cluster, *words, user="slurm", status=0):
+    return cluster.run("/usr/sbin/margay-slurm", *words, user=user, status=status)
+
+
+# A job that goes on until the test says so.
+WAITS = "echo begun; until [ -e /mnt/home/%s ]; do sleep 0.2; done; hostname"
+
+
+def let_end(cluster, name):
+    with open(cluster.path("home", name), "w", encoding="ascii"):
+        pass
+
+
+def begun(cluster, job):
+    cluster.until(lambda: os.path.exists(cluster.path("home", "%d.out" % job)) and "begun" in cluster.output(job), "the job runs")
+
+
+def test_a_node_changes_hands(cluster):
+    """To the management VM and back, while jobs for both wait: each job ends well, on the slurmd that it has asked for; nobody
+    gets the node while the other has it, and what Slurm says of it is so at each step."""
+    job = cluster.submit(WAITS % "first", "-w", "n1")
+    begun(cluster, job)
+    give = Typed(cluster, "give", "node", "n1")
+    cluster.until(lambda: "margay-n1" in cluster.run("scontrol", "show", "reservation"), "n1 is kept from jobs")
+    later = cluster.submit("hostname", "-w", "n1")
+    bare = cluster.submit(WAITS % "bare", "-w", "n1-mgmt", "-p", "bare")
+    assert cluster.job(job)["JobState"] == "RUNNING" and "(goes to node)" in typed(cluster, "owners")
+    let_end(cluster, "first")
+    assert give.said().splitlines() == ["n1: no new jobs for n1", "n1: is its management VM's"]
+    begun(cluster, bare)
+    assert cluster.job(job)["JobState"] == "COMPLETED" and cluster.output(job) == "begun\nn1\n"
+    assert cluster.job(later)["JobState"] == "PENDING" and not cluster.has_vm("n1")
+    assert all_states(cluster)["n1"] == "drained~" and cluster.reason("n1") == HAS % "management"
+    assert re.search(r"^n1  node  n1-mgmt  bare$", typed(cluster, "owners"), re.MULTILINE)
+    back = Typed(cluster, "give", "vm", "n1")
+    cluster.until(lambda: "margay-n1-mgmt" in cluster.run("scontrol", "show", "reservation"), "n1-mgmt is kept from jobs")
+    assert cluster.job(bare)["JobState"] == "RUNNING" and cluster.job(later)["JobState"] == "PENDING"
+    let_end(cluster, "bare")
+    assert back.said().splitlines() == ["n1: no new jobs for n1-mgmt", "n1: is its compute VM's"]
+    assert cluster.job(bare)["JobState"] == "COMPLETED" and cluster.output(bare) == "begun\nn1-mgmt\n"
+    assert cluster.reason("n1-mgmt") == HAS % "compute"
+    assert cluster.wait_over(later) == ["COMPLETED"] and cluster.output(later) == "n1\n"
+    assert typed(cluster, "give", "vm", "n1") == "n1: is its compute VM's\n"
+
+
+def test_the_other_is_refused(cluster):
+    """What no drain keeps away the node itself does: a resume is refused, in one line, while the management VM's slurmd has it, and
+    that is not begun while a compute VM is there. A management VM that has restarted gets its slurmd again by the timer."""
+    typed(cluster, "give", "node", "n1")
+    cluster.run("scontrol", "update", "nodename=n1", "state=resume")
+    job = cluster.submit("true", "-w", "n1")
+    cluster.until(lambda: cluster.node_states()["n1"].startswith("down"), "n1 is down")
+    assert cluster.reason("n1") == "margay: n1-mgmt: the management VM's slurmd has the node"
+    cluster.ask(anew="n1")
+    assert "(but its management VM's slurmd does not run)" in typed(cluster, "owners")
+    cluster.timeout(10)
+    cluster.until(lambda: all_states(cluster)["n1-mgmt"].startswith(("down", "idle*")), "Slurm notices")
+    cluster.timeout(60)
+    cluster.tend()
+    cluster.until(lambda: all_states(cluster)["n1-mgmt"] == "idle", "n1-mgmt is there again")
+    assert cluster.reason("n1") == HAS % "management"
+    typed(cluster, "give", "vm", "n1")
+    assert cluster.wait_over(job) == ["COMPLETED"]
+    other = cluster.submit(WAITS % "other", "-w", "n2")
+    begun(cluster, other)
+    code = "from margay_slurm import config, owners; owners.Owners(config.read()).send('n2', 'node')"
+    said = cluster.run("sh", "-c", 'PYTHONPATH=/usr/share/margay-slurm/tools python3 -B -c "%s"' % code, status=1)
+    assert said.endswith("n2-mgmt: its compute VM has the node\n")
+    let_end(cluster, "other")
+    assert cluster.wait_over(other) == ["COMPLETED"]
+
+
+def test_give_is_refused(cluster):
+    """A node that is no partition's of management VMs, and one that somebody has drained."""
+    assert "n3: no [partition] with owner = node has it" in typed(cluster, "give", "node", "n3", status=1)
+    cluster.run("scontrol", "update", "nodename=n2", "state=drain", "reason=a fan")
+    assert "n2: n2: is drained: a fan" in typed(cluster, "give", "node", "n2", status=1)
+    cluster.run("scontrol", "update", "nodename=n2", "state=resume")
