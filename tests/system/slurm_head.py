@@ -48,7 +48,8 @@ CHANGED = {"default_image": "debian13-mpi", "cpus": "2", "memory": "200", "netwo
            "images": "debian13-mpi rocky9 mpi handed raw large damaged"}
 # Times are for a machine that does other things as well; where it is idle none of the long ones is waited for.
 ADDED = {"ssh": "/usr/bin/python3 -B %s/slurm_ssh.py" % HERE, "order_timeout": "400", "boot_timeout": "600", "stop_timeout": "2",
-         "retry_wait": "2", "health_interval": "2"}
+         "retry_wait": "2", "health_interval": "2", "reboot_timeout": "120",
+         "admin_ssh": "/usr/bin/python3 -B %s/slurm_ssh.py --admin" % HERE, "upgrade": "install-margay {version}"}
 # Two of the nodes may be their management VMs', too.
 SHARED = """
 [partition margay]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Nodes that change their owner, in the cluster in namespaces (slurm_cluster.py): the slurmd of a
+"""Nodes that change their owner, and nodes that are upgraded, in the cluster in namespaces (slurm_cluster.py): the slurmd of a
 compute VM or that of the management VM has a node, never both, and no job is lost. After each test all nodes are their compute
 VMs', none is down, and the other name of none is given jobs."""
 
@@ -140,3 +140,50 @@ def test_give_is_refused(cluster):
     cluster.run("scontrol", "update", "nodename=n2", "state=drain", "reason=a fan")
     assert "n2: n2: is drained: a fan" in typed(cluster, "give", "node", "n2", status=1)
     cluster.run("scontrol", "update", "nodename=n2", "state=resume")
+
+
+def test_upgrade_loses_no_job(cluster):
+    """All nodes, one of them its management VM's, with jobs that run: each job ends by itself, each node runs the new version, and
+    is Slurm's again. A second call finds nothing to do, and reboots nothing."""
+    typed(cluster, "give", "node", "n2")
+    jobs = [cluster.submit(WAITS % "all", "-w", "n1"), cluster.submit(WAITS % "all", "-w", "n2-mgmt", "-p", "bare")]
+    for job in jobs:
+        begun(cluster, job)
+    plan = typed(cluster, "upgrade", "--to", "0.4", "--dry-run")
+    assert plan.splitlines()[0] == "n1: waits for job %d, then runs the command, reboots: 0.3 becomes 0.4" % jobs[0]
+    assert plan.splitlines()[2] == "n3: runs the command, reboots: 0.3 becomes 0.4"
+    upgrade = Typed(cluster, "upgrade", "--to", "0.4", user=None)
+    cluster.until(lambda: "margay-n1" in cluster.run("scontrol", "show", "reservation"), "n1 is kept from jobs")
+    jobs += [cluster.submit("true", "-w", "n1"), cluster.submit("true", "-w", "n2-mgmt", "-p", "bare")]
+    cluster.until(lambda: cluster.log("nodes/n3/version").strip() == "0.4", "n3, which has no job, is done")
+    assert [cluster.job(job)["JobState"] for job in jobs] == ["RUNNING", "RUNNING", "PENDING", "PENDING"]
+    let_end(cluster, "all")
+    assert upgrade.said().splitlines()[-1] == "3 done, 0 failed, 0 left alone, 0 not begun"
+    assert cluster.wait_over(*jobs) == ["COMPLETED"] * 4
+    assert [cluster.job(job)["Restarts"] for job in jobs] == ["0"] * 4
+    assert [cluster.log("nodes/%s/version" % node).strip() for node in cluster.nodes] == ["0.4"] * 3
+    assert all_states(cluster)["n2-mgmt"] == "idle"
+    assert typed(cluster, "upgrade", "--to", "0.4", user=None) == "3 done, 0 failed, 0 left alone, 0 not begun\n"
+    typed(cluster, "give", "vm", "n2")
+
+
+def test_upgrade_that_fails(cluster):
+    """A node that comes back as it was, and one whose command fails: they stay down, with the reason, whatever the timer does, and
+    no more are begun than may fail; a node that somebody else has drained is left alone. The next call does what is left."""
+    cluster.run("scontrol", "update", "nodename=n3", "state=drain", "reason=a fan")
+    cluster.fault("n1", "old-boots")
+    out = typed(cluster, "upgrade", "--to", "0.5", "--parallel", "1", user=None, status=1)
+    why = "is back with version " + cluster.log("nodes/n1/version").strip()
+    assert "n1: failed: %s\n" % why in out and out.endswith("0 done, 1 failed, 0 left alone, 2 not begun\n")
+    cluster.tend()
+    assert cluster.node_states()["n1"] == "drained~" and " State=DOWN+" in cluster.run("scontrol", "-o", "show", "node", "n1")
+    assert cluster.reason("n1") == "margay upgrade: " + why
+    cluster.fault("n2", "no-package")
+    out = typed(cluster, "upgrade", "--to", "0.5", "--max-failed", "3", user=None, status=1)
+    assert "n2: failed: the command failed: E: Unable to locate package" in out
+    assert "n3: is left alone: n3 is drained or down: a fan" in out
+    assert out.endswith("0 done, 2 failed, 1 left alone, 0 not begun\n")
+    cluster.mend("n1", "old-boots")
+    cluster.mend("n2", "no-package")
+    cluster.run("scontrol", "update", "nodename=n3", "state=resume")
+    assert typed(cluster, "upgrade", "--to", "0.5", user=None).endswith("\n3 done, 0 failed, 0 left alone, 0 not begun\n")

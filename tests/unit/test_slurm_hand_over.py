@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""In which order a node changes hands, with a Slurm and nodes that only note what they are told; and what follows
+"""In which order a node changes hands and is upgraded, with a Slurm and nodes that only note what they are told; and what follows
 where that breaks off. That real ones do as is wanted is tests/system/test_slurm_owners.py's."""
 
 import pytest
 
-from margay_slurm import config, errors, hold, owners, remote, slurm
+from margay_slurm import config, errors, hold, owners, records, remote, slurm, upgrade
 from margay_slurm.errors import ClusterError
 
 SITE = """\
@@ -162,3 +162,160 @@ def test_tend(world):
     world.states["n1-mgmt"].add("DRAIN")
     owners.tend(world.site, "tend")
     assert world.told[-1] == ("tend", "n1: n1-mgmt: no") and len(world.told) == 3
+
+
+class Run(upgrade.Upgrade):
+    """ssh's command and reboot: a boot later the node runs what was installed."""
+
+    def __init__(self, world, to="0.4", max_failed=1, status=0, boots=None):
+        super().__init__(world.site, to, max_failed, lambda line: None)
+        self.world, self.status, self.boots, self.rebooted = world, status, boots or to, 255
+
+    def ssh(self, node, command, seconds):
+        self.world.told.append((node, command.split()[0]))
+        if command == self.config.reboot:
+            self.world.nodes[node] = {**self.world.nodes[node], "boot": self.world.nodes[node]["boot"] + "a",
+                                      "version": self.boots or self.world.nodes[node]["version"]}
+            return self.rebooted, "gone"
+        return self.status, "no such package"
+
+
+STEPS = ("state=drain", "end ", "apt-get", "systemctl", "state=resume")
+
+
+def test_upgrade(world):
+    """One by one; a second call does nothing."""
+    assert Run(world).all(["n1", "n2"], 1) == {"n1": "done", "n2": "done"}
+    assert world.told == [(node, step) for node in ("n1", "n2") for step in STEPS] and not world.reserved
+    world.told.clear()
+    assert Run(world).all(["n1", "n2"], 1) == {"n1": "done", "n2": "done"} and world.told == []
+
+
+def test_upgrade_of_a_management_vm_with_jobs(world):
+    """Its slurmd is gone with the reboot: it has the node again before jobs do."""
+    give(world, "node")
+    world.told.clear()
+    assert Run(world).all(["n1"], 1) == {"n1": "done"}
+    assert world.told == [("n1-mgmt", "state=drain"), ("n1", "apt-get"), ("n1", "systemctl"), ("n1", "own node"),
+                          ("n1-mgmt", "state=resume")]
+
+
+def test_upgrade_stops_and_goes_on(world):
+    """The first fails: it is down, with the reason, and the second is not begun. Then both are done."""
+    assert Run(world, status=100).all(["n1", "n2"], 1) == {"n1": "failed"}
+    assert world.states["n1"] >= {"DOWN", "DRAIN"} and not world.reserved
+    assert world.reasons["n1"] == "margay upgrade: the command failed: no such package"
+    with pytest.raises(ClusterError, match="upgrade of it is not over"):
+        give(world, "node")
+    run = Run(world, boots="0.3")
+    run.rebooted = 127
+    assert run.all(["n1"], 1) == {"n1": "failed"} and world.reasons["n1"] == "margay upgrade: does not reboot: gone"
+    assert Run(world, boots="0.3").all(["n1", "n2"], 1) == {"n1": "failed"}
+    assert world.reasons["n1"] == "margay upgrade: is back with version 0.3"
+    assert Run(world).all(["n1", "n2"], 1) == {"n1": "done", "n2": "done"} and world.states == {
+        "n1": DOWN, "n2": DOWN, "n1-mgmt": {"IDLE"}}
+
+
+def test_upgrade_leaves_alone(world):
+    """What is down or drained for another's reason, goes to another owner, or does not answer."""
+    world.states["n2"].add("DRAIN")
+    world.reasons["n2"] = "a fan"
+    records.Records(world.site.state, "owners").write("n1", {"owner": "vm", "to": "node"})
+    assert Run(world, max_failed=9).all(["n1", "n2"], 1) == {"n1": "left alone", "n2": "left alone"} and world.told == []
+    world.refuses = {"list"}
+    assert Run(world).all(["n1", "n2"], 2) == {"n1": "left alone", "n2": "left alone"} and world.told == []
+
+
+def test_upgrade_of_an_older_node(world):
+    """One whose margay-node tells no version."""
+    for key in "version", "boot":
+        del world.nodes["n1"][key]
+    assert Run(world).all(["n1"], 1) == {"n1": "left alone"} and world.told == []
+
+
+def test_plan(world):
+    """Nothing is told to anybody."""
+    world.jobs["n1"] = [["7", "8"]]
+    run, only = Run(world), Run(world, to=None)
+    answer = world.nodes["n1"]
+    assert run.plan("n1", answer) == "waits for job 7, 8, then runs the command, reboots: 0.3 becomes 0.4"
+    assert only.plan("n2", answer) == "reboots" and run.plan("n1", {**answer, "version": "0.4"}) == "is done"
+    assert run.plan("n1", {"error": "n1-mgmt: no"}) == "is left alone: n1-mgmt: no"
+    records.Records(world.site.state, "upgrades").write("n1", {"phase": "reboot", "boot": "a"})
+    assert run.plan("n1", {"error": "n1-mgmt: no"}) == "is off, and waited for" and world.told == []
+
+
+def test_only_a_reboot(world):
+    """Each once, over calls; when all have, the next call reboots all again."""
+    assert Run(world, to=None).all(["n1"], 1) == {"n1": "done"} and ("n1", "apt-get") not in world.told
+    assert world.nodes["n1"]["boot"] == "aa"
+    world.states["n2"].add("DRAIN")
+    assert Run(world, to=None).all(["n1", "n2"], 1) == {"n1": "done", "n2": "left alone"} and world.nodes["n1"]["boot"] == "aaa"
+    world.states["n2"].remove("DRAIN")
+    assert Run(world, to=None).all(["n1", "n2"], 1) == {"n1": "done", "n2": "done"}
+    assert [world.nodes[node]["boot"] for node in ("n1", "n2")] == ["aaa", "aa"]
+
+
+def test_a_reboot_does_not_keep_an_owner(world):
+    """A node that has had its reboot may change hands while others have not."""
+    world.states["n2"].add("DRAIN")
+    Run(world, to=None).all(["n1", "n2"], 1)
+    assert give(world, "node")[-1] == "n1: is its management VM's"
+
+
+def test_upgrade_that_was_killed(world):
+    """While the node was off: it is waited for, and not told anything again. If somebody else has drained it, it stays so."""
+    upgrades = records.Records(world.site.state, "upgrades")
+    upgrades.write("n1", {"phase": "reboot", "boot": "a"})
+    world.states["n1"].add("DRAIN")
+    world.reasons["n1"] = "margay upgrade: to 0.4"
+    world.reserved.add("n1")
+    world.nodes["n1"].update(version="0.4", boot="b")
+    world.off = 3
+    assert Run(world).all(["n1"], 1) == {"n1": "done"} and world.told == [("n1", "state=resume")] and not world.reserved
+    upgrades.write("n1", {"phase": "reboot", "boot": "a"})
+    world.states["n1"].add("DRAIN")
+    world.reasons["n1"] = "a fan"
+    assert Run(world).all(["n1"], 1) == {"n1": "done"} and "DRAIN" in world.states["n1"]
+
+
+def test_a_controller_that_is_away(world, monkeypatch):
+    """When a node is given back: it is tried again, and the node is no failure, since a job may have it by then."""
+    release, away = hold.release, [1]
+
+    def answers_later(name):
+        if away:
+            away.pop()
+            raise ClusterError("Unable to contact slurm controller")
+        release(name)
+    monkeypatch.setattr(hold, "release", answers_later)
+    assert Run(world).all(["n1"], 1) == {"n1": "done"} and ("n1", "state=down") not in world.told and not world.reserved
+
+
+def test_anew(world):
+    """What has rebooted does so again; what is under way stays noted."""
+    known = records.Records(world.site.state, "upgrades")
+    known.write("n1", {"phase": "done"})
+    known.write("n2", {"phase": "failed"})
+    Run(world, to=None).forget(["n1", "n2"])
+    assert known.read("n1") == {} and known.read("n2") == {"phase": "failed"}
+
+
+def test_upgrade_begins_with_the_idle(world):
+    world.busy = ["n1"]
+    Run(world).all(["n1", "n2"], 1)
+    assert [node for node, what in world.told if what == "systemctl"] == ["n2", "n1"]
+
+
+def test_a_controller_that_refuses(world, monkeypatch):
+    """A node whose job may run still is not set down for that."""
+    def refuse(name):
+        raise ClusterError("Access denied")
+    monkeypatch.setattr(hold, "reserve", refuse)
+    assert Run(world).all(["n1"], 1) == {"n1": "left alone"} and world.told == []
+
+
+def test_one_at_a_time(world):
+    with upgrade.lock(world.site):
+        with pytest.raises(ClusterError, match="another upgrade"):
+            upgrade.lock(world.site)

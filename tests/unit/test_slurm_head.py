@@ -96,7 +96,7 @@ def test_lists_are_compressed(names):
     ("", PARTITION % ("p", "vm", "other"), "no section has a node other"),
     ("", BARE % ("p", "vm", "n01"), "stand in [nodes NAMES]"),
     ("", BARE % ("p", "node", "n01") + BARE % ("q", "node", "n[01-02]"), "its management VM is of one"),
-    ("", "[partition]\nowner = vm\nnodes = n01", "[partition NAME]"),
+    ("", "[partition]\nowner = vm\nnodes = n01", "[partition NAME]"), ("upgrade_timeout = 0", "", "at least 1"),
     ("paralel = 7", "", "unknown key paralel"), ("parallel = 0", "", "at least 1"), ("order_timeout = x", "", "expected a number"),
     ("", "management = one", "one host for all of them"), ("", "network = here", "expected dhcp"),
     ("", "[nodes n02]\nvm=v\ncpus=1\nmemory=1\nimages=a", "n02 stands in"),
@@ -113,6 +113,8 @@ def test_ssh_without_a_home(read):
     wanted = {"identityfile /etc/margay/ssh/id_ed25519", "userknownhostsfile /etc/margay/ssh/known_hosts", "user root",
               "batchmode yes", "connecttimeout 10", "hostname n01-mgmt"}
     assert wanted <= set(said.splitlines())
+    said = subprocess.run([*site.admin_ssh, "-G", "n01-mgmt"], capture_output=True, text=True, check=True).stdout
+    assert {"user root", "batchmode yes"} <= set(said.splitlines()) and "/etc/margay/ssh" not in said
 
 
 def test_site_file_lacks(read):

@@ -13,15 +13,20 @@ PATH = "/etc/margay/cluster.conf"
 # Debian's SlurmUser has no home: its key, and whom it knows, lie beside the site's file.
 SSH = ("ssh -o IdentityFile=/etc/margay/ssh/id_ed25519 -o UserKnownHostsFile=/etc/margay/ssh/known_hosts -o BatchMode=yes "
        "-o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -l root")
+# The administrator's, who upgrades: that key opens more than margay-node.
+ADMIN_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -l root"
+UPGRADE = "apt-get -q update && apt-get -qy install margay={version} margay-tools={version}"
 # What stands in it for nothing.
 CLUSTER = {"controller": None, "store": None, "keys": "/etc/margay/keys", "munge_key": "/etc/margay/munge.key", "ssh": SSH,
            "state": "/var/lib/margay-slurm", "parallel": "128", "order_timeout": "120", "boot_timeout": "300",
            "default_image": "", "allow_downgrade": "", "partition": "margay", "partition_options": "", "stop_timeout": "30",
-           "retry_wait": "60", "health_interval": "60"}
+           "retry_wait": "60", "health_interval": "60", "admin_ssh": ADMIN_SSH, "upgrade": UPGRADE, "upgrade_timeout": "1800",
+           "reboot": "systemctl reboot", "reboot_timeout": "900"}
 NODES = {"vm": None, "cpus": None, "memory": None, "management": "{node}-mgmt", "images": None, "network": "dhcp", "gateway": "",
          "slurm": ""}
 PARTITION = {"owner": None, "nodes": None, "options": "", "cpus": "", "memory": "", "slurm": ""}
-SMALLEST = {"parallel": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0, "retry_wait": 1, "health_interval": 0}
+SMALLEST = {"parallel": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0, "retry_wait": 1, "health_interval": 0,
+            "upgrade_timeout": 1, "reboot_timeout": 1}
 # Whose slurmd has a node: that in the compute VM of a job's image, or that in the node's management VM.
 VM, NODE = OWNERS = ("vm", "node")
 
@@ -65,7 +70,7 @@ class Config:
         self.path = path
         for key, value in values.items():
             setattr(self, key, number("cluster", key, value, SMALLEST[key]) if key in SMALLEST else value)
-        self.ssh = shlex.split(self.ssh)
+        self.ssh, self.admin_ssh = shlex.split(self.ssh), shlex.split(self.admin_ssh)
         self.groups = [Group(title, group) for title, group in groups]
         self.by_node = {}
         for group in self.groups:
