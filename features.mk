@@ -24,7 +24,7 @@ files-SHARED_LINE     := kernel/console/plain.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
 	kernel/console/screen_text.c kernel/work/screen_idle.c
 files-HWCHECK         := vmm/report/check_only.c vmm/report/hwcheck% kernel/acpi/acpi_noted.c \
-	kernel/acpi/wdat.c kernel/console/check_wanted.c kernel/hwdump.c kernel/watchdogs.c kernel/watchdog_bmc.c \
+	kernel/acpi/wdat.c kernel/console/check_wanted.c kernel/check/% \
 	kernel/iommu/iommu_describe.c
 files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c

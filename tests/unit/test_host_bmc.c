@@ -102,7 +102,7 @@ static void bmc_write(unsigned port, u8 value)
 
 #define inb(port) bmc_read(port)
 #define outb(port, value) bmc_write(port, value)
-#include "kernel/watchdog_bmc.c"
+#include "kernel/check/watchdog_bmc.c"
 
 u64 host_tsc(void)
 {

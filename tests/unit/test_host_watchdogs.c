@@ -43,7 +43,7 @@ static void to_port(unsigned port, u8 value)
 #define inw(port) ((u16)from_ports(port, 2))
 #define inl(port) from_ports(port, 4)
 #define outb to_port
-#include "kernel/watchdogs.c"
+#include "kernel/check/watchdogs.c"
 
 #define MAPS 4
 static struct {

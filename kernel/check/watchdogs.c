@@ -7,7 +7,7 @@
  * C620 on behind a base of its own. AMD's: SP5100 register reference, 44413; PPR of family 17h,
  * 55570. Which functions have which is as Linux' lpc_ich, i2c-i801 and sp5100_tco know it.
  */
-#include "kernel/watchdogs.h"
+#include "kernel/check/watchdogs.h"
 
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"

@@ -9,7 +9,7 @@
 
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/watchdogs.h"
+#include "kernel/check/watchdogs.h"
 
 #define WAIT_MS 1000 /* for the whole of it; a BMC takes some milliseconds */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What host_watchdogs() has from others. */
-#ifndef KERNEL_WATCHDOGS_H
-#define KERNEL_WATCHDOGS_H
+#ifndef KERNEL_CHECK_WATCHDOGS_H
+#define KERNEL_CHECK_WATCHDOGS_H
 
 #include <margay/host.h>
 
