@@ -18,7 +18,7 @@ import zstandard
 
 import image_roots as roots
 from image_roots import build, contents
-from margay_images import acls, kernel, manifest, root, root_sources
+from margay_images import acls, kernel, manifest, root, root_sources, version_order
 from margay_images.errors import ImageError
 
 
@@ -195,13 +195,70 @@ def command_words(line):
 
 
 def test_newest_kernel(tmp_path):
-    """Of several, by Debian's order of versions; or the one that is asked for."""
+    """Of several; or the one that is asked for."""
     tree = roots.make(tmp_path / "tree", {**roots.files("6.9.0-1-amd64"), **roots.files("6.10.0-1-amd64")})
     build(tree, tmp_path / "newest")
     assert manifest.of_directory(str(tmp_path / "newest"))["kernel_release"] == "6.10.0-1-amd64"
     build(tree, tmp_path / "older", "--kernel", "6.9.0-1-amd64")
     assert contents(tmp_path / "older")["kernel"].endswith(b"6.9.0-1-amd64")
     assert "no kernel 6.11 in it" in build(tree, tmp_path / "none", "--kernel", "6.11", status=1)[1][0]
+
+
+@pytest.mark.parametrize("newer, older", (
+    ("4.18.0-305.3.1.el8_4.x86_64", "4.18.0-305.el8.x86_64"), ("5.14.0-362.24.1.el9_3.x86_64", "5.14.0-362.8.1.el9_3.x86_64"),
+    ("6.8.0-151-generic", "6.8.0-90-generic"), ("6.1.0-10-amd64", "6.1.0-9-amd64"), ("6.12.95+deb12-amd64", "6.1.0-57-amd64"),
+    ("6.10.0-amd64", "6.10~rc7-amd64"), ("6.10-1", "6.10"), ("6.10", "6.10~rc1"), ("6.10.1", "6.10.rc1")))
+def test_order_of_kernels(newer, older):
+    """RPM's, of all distributions' releases; Debian's own order has the first pair the other way round."""
+    assert version_order.kernel_key(newer) > version_order.kernel_key(older)
+
+
+def rpm_files(config=b"CONFIG_SQUASHFS=m\nCONFIG_SQUASHFS_ZLIB=y\nCONFIG_SQUASHFS_ZSTD=y\n"):
+    """As RPMs of RHEL have it: kernel and configuration beside the modules, all of which are packed, squashfs among them."""
+    release = "5.14.0-362.24.1.el9_3.x86_64"
+    folder = "usr/lib/modules/%s/" % release
+    squashfs = "kernel/fs/squashfs/squashfs.ko.xz"
+    files = {path: data for path, data in roots.files(release).items() if not path.startswith(("boot/", "var/lib/systemd/"))}
+    files.update({folder + "vmlinuz": roots.kernel(b"of an RPM"), folder + "config": config,
+                  folder + squashfs: roots.lzma.compress(b"sq"), folder + "modules.builtin": b"",
+                  folder + "modules.dep": (roots.DEP + squashfs + ":\n").encode()})
+    return {**files, "var/lib/rpm/rpmdb.sqlite": b"database", "usr/lib/sysimage/rpm/rpmdb.sqlite": b"database",
+            "etc/os-release": b'ID_LIKE="rhel fedora"\n', "etc/machine-id": b"uninitialized\n"}
+
+
+RPM_SECRETS = ("etc/pki/consumer/key.pem", "etc/pki/entitlement/1234-key.pem", "root/anaconda-ks.cfg", "root/original-ks.cfg",
+               "etc/sysconfig/network-scripts/keys-site", "var/lib/sss/secrets/.secrets.mkey", "etc/insights-client/machine-id",
+               "etc/cockpit/ws-certs.d/0-self-signed.key", "var/lib/ubuntu-advantage/private/machine-token.json",
+               "var/lib/snapd/device/private-keys-v1/x")
+RPM_STAY = ("etc/pki/consumer/cert.pem", "etc/pki/entitlement/1234.pem", "root/ks.cfg", "etc/cockpit/ws-certs.d/0-self-signed.cert")
+
+
+def test_root_of_rpms(tmp_path):
+    """Its kernel is found and its modules are unpacked; what RHEL's and Ubuntu's subscriptions leave is out, the database stays."""
+    secret = {path: roots.SECRET for path in RPM_SECRETS}
+    tree = roots.make(tmp_path / "tree", {**rpm_files(), **secret, **{path: b"no secret" for path in RPM_STAY}})
+    said, _ = build(tree, tmp_path / "image")
+    assert contents(tmp_path / "image")["kernel"].endswith(b"of an RPM")
+    assert manifest.of_directory(str(tmp_path / "image"))["kernel_release"] == "5.14.0-362.24.1.el9_3.x86_64"
+    order = subprocess.run(["cpio", "-i", "--quiet", "--to-stdout", "modules/order", "modules/squashfs.ko"], check=True,
+                           capture_output=True, input=contents(tmp_path / "image")["initrd"]).stdout.decode()
+    assert sorted(order.split()) == sorted([*roots.ORDER, "squashfs", "sq"])
+    out = unpack(str(tmp_path / "image"), tmp_path / "out")
+    assert not any(os.path.lexists(os.path.join(out, path)) for path in RPM_SECRETS)
+    assert all(os.path.exists(os.path.join(out, path)) for path in
+               (*RPM_STAY, "var/lib/rpm/rpmdb.sqlite", "usr/lib/sysimage/rpm/rpmdb.sqlite"))
+    assert open(os.path.join(out, "etc/machine-id"), "rb").read() == b""
+    assert not [line for line in said if "etc/machine-id" in line], "there was none in it"
+
+
+@pytest.mark.parametrize("config, wanted", ((b"CONFIG_SQUASHFS_ZLIB=y\nCONFIG_SQUASHFS_ZSTD=y\n", "zstd"),
+                                            (b"CONFIG_SQUASHFS_ZLIB=y\n# CONFIG_SQUASHFS_ZSTD is not set\n", "gzip")))
+def test_compressor_is_one_that_the_kernel_reads(tmp_path, config, wanted):
+    """RHEL 8's reads no zstd."""
+    build(roots.make(tmp_path / "tree", rpm_files(config)), tmp_path / "image")
+    done = subprocess.run(["unsquashfs", "-stat", str(tmp_path / "image/root.squashfs")], capture_output=True, text=True,
+                          check=True)
+    assert "Compression %s\n" % wanted in done.stdout
 
 
 def with_changed(path, data):
@@ -218,9 +275,11 @@ MODULES = "usr/lib/modules/%s/" % roots.RELEASE
     ("is no kernel for x86", "boot/vmlinuz-" + roots.RELEASE, b"x" * 1000),
     ("is no kernel for x86", "boot/vmlinuz-" + roots.RELEASE, b""),
     ("modules.dep is missing: run depmod there", MODULES + "modules.dep", None),
-    ("has no virtio_blk (CONFIG_VIRTIO_BLK)", MODULES + "modules.dep", roots.DEP.replace("virtio_blk.ko:", "x.ko:").encode()),
-    ("has no squashfs (CONFIG_SQUASHFS)", MODULES + "modules.builtin", b""),
-    ("reads no squashfs of zstd", "boot/config-" + roots.RELEASE, b"\n# CONFIG_SQUASHFS_ZSTD is not set\n"),
+    ("has no virtio_blk (CONFIG_VIRTIO_BLK; RHEL has some modules in kernel-modules)", MODULES + "modules.dep",
+     roots.DEP.replace("virtio_blk.ko:", "x.ko:").encode()),
+    ("has no squashfs (CONFIG_SQUASHFS; ", MODULES + "modules.builtin", b""),
+    ("reads no squashfs of zstd or gzip (CONFIG_SQUASHFS_ZSTD, CONFIG_SQUASHFS_ZLIB)", "boot/config-" + roots.RELEASE,
+     b"# CONFIG_SQUASHFS_ZSTD is not set\nCONFIG_SQUASHFS_XZ=y\n"),
     ("virtio_pci.ko is missing, though modules.dep names it", MODULES + "kernel/drivers/virtio/virtio_pci.ko", None),
     ("ext4.ko.xz: damaged", MODULES + "kernel/fs/ext4/ext4.ko.xz", b"\xfd7zXZ\0 damaged"),
     pytest.param("jbd2.ko.zst: damaged: it is cut", MODULES + "kernel/fs/jbd2/jbd2.ko.zst", zstandard.compress(b"jbd2" * 99)[:-3],

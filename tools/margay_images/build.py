@@ -75,14 +75,14 @@ def take_out(root, options, say):
         root.remove_below(folder)
 
 
-def write_image(made, root, options, image, modules, epoch, release):
+def write_image(made, root, options, start, epoch):
     """The four files in a new folder; the manifest's value."""
     os.mkdir(made)
     os.chmod(made, 0o755)
-    write(os.path.join(made, "kernel"), image)
-    write(os.path.join(made, "initrd"), initrd.make(modules))
-    squashfs.make(root, os.path.join(made, "root.squashfs"), epoch)
-    value = value_of(options, release, epoch, made)
+    write(os.path.join(made, "kernel"), start.image)
+    write(os.path.join(made, "initrd"), initrd.make(start.modules))
+    squashfs.make(root, os.path.join(made, "root.squashfs"), epoch, start.compressor)
+    value = value_of(options, start.release, epoch, made)
     write(os.path.join(made, manifest.NAME), canonical.write(value))
     for name in (*manifest.FILES, manifest.NAME):
         os.chmod(os.path.join(made, name), 0o644)
@@ -103,12 +103,11 @@ def build(options, say):
         wanted = kernel_package.install(root, options.kernel_package, scratch) if options.kernel_package else options.kernel
         if options.slurm:
             slurm_vm.put_in(root)
-        release, image = kernel.choose(root, wanted)
-        modules = kernel.Modules(root, release).for_start()
+        start = kernel.start_of(root, wanted)
         epoch = epoch_of(root)
         take_out(root, options, say)
         made = os.path.join(scratch, "image")
-        value = write_image(made, root, options, image, modules, epoch, release)
+        value = write_image(made, root, options, start, epoch)
         cost.look()
         say(cost.text())
         if options.test:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernel of a root: which one, and the modules that its start needs, in the order in which they are loaded."""
 
+import collections
 import gzip
 import io
 import lzma
@@ -25,6 +26,11 @@ DRIVERS = {"virtio_pci": "CONFIG_VIRTIO_PCI", "virtio_blk": "CONFIG_VIRTIO_BLK",
            "overlay": "CONFIG_OVERLAY_FS"}
 # A scratch disk has it. Without it the overlay can only be in memory.
 WANTED = ("ext4",)
+# How a root is compressed: the first that the kernel reads. RHEL 8's reads no zstd.
+COMPRESSORS = {"zstd": "CONFIG_SQUASHFS_ZSTD", "gzip": "CONFIG_SQUASHFS_ZLIB"}
+
+# What an image takes from a root's kernel: its bytes, the modules of the initrd, what compresses the root.
+Start = collections.namedtuple("Start", "release image modules compressor")
 
 
 def releases(root):
@@ -35,7 +41,7 @@ def releases(root):
             paths = [path % release for path in KERNELS if root.file(path % release)]
             if RELEASE.fullmatch(release) and paths:
                 found[release] = paths[0]
-    return sorted(found.items(), key=lambda pair: version_order.key(pair[0]))
+    return sorted(found.items(), key=lambda pair: version_order.kernel_key(pair[0]))
 
 
 def choose(root, wanted=None):
@@ -44,8 +50,8 @@ def choose(root, wanted=None):
     if wanted:
         there = [pair for pair in there if pair[0] == wanted]
     if not there:
-        raise ImageError("%s: no kernel%s in it: install one there (Debian: linux-image-amd64), or give it by --kernel-package" %
-                         (root.what, " " + wanted if wanted else ""))
+        raise ImageError("%s: no kernel%s in it: install one there (Debian: linux-image-amd64, RHEL: kernel), or give it by "
+                         "--kernel-package" % (root.what, " " + wanted if wanted else ""))
     release, path = there[-1]
     data = root.file(path).read(root.what + ": " + path)
     # The setup header (Documentation/arch/x86/boot.rst).
@@ -153,9 +159,24 @@ class Modules:
         """[(name, bytes)] of what the initrd loads, in order."""
         for name, option in DRIVERS.items():
             if name not in self.paths and name not in self.builtin:
-                raise ImageError("%s: the kernel of %s has no %s (%s)" % (self.root.what, self.folder, name, option))
-        config = self.root.file("boot/config-" + self.release) or self.root.file(self.folder + "/config")
-        if config and b"\nCONFIG_SQUASHFS_ZSTD=y\n" not in config.read("config"):
-            raise ImageError("%s: the kernel of %s reads no squashfs of zstd (CONFIG_SQUASHFS_ZSTD)" %
-                             (self.root.what, self.folder))
+                raise ImageError("%s: the kernel of %s has no %s (%s; RHEL has some modules in kernel-modules)" %
+                                 (self.root.what, self.folder, name, option))
         return [(module_name(path), self.read(path)) for path in self.order([*DRIVERS, *WANTED])]
+
+    def compressor(self):
+        """By the kernel's configuration; a kernel without one can be expected to read what Debian's reads."""
+        config = self.root.file("boot/config-" + self.release) or self.root.file(self.folder + "/config")
+        if config is None:
+            return "zstd"
+        lines = config.read("config").split(b"\n")
+        for name, option in COMPRESSORS.items():
+            if option.encode() + b"=y" in lines:
+                return name
+        raise ImageError("%s: the kernel of %s reads no squashfs of %s (%s)" %
+                         (self.root.what, self.folder, " or ".join(COMPRESSORS), ", ".join(COMPRESSORS.values())))
+
+
+def start_of(root, wanted=None):
+    release, image = choose(root, wanted)
+    modules = Modules(root, release)
+    return Start(release, image, modules.for_start(), modules.compressor())

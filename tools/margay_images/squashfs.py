@@ -8,7 +8,7 @@ import tempfile
 from .errors import ImageError
 
 # One block of 128 KiB is what casync's chunks find again in the next version; docs/images.md has what was measured.
-OPTIONS = ("-comp", "zstd", "-b", "128K", "-root-mode", "755", "-root-uid", "0", "-root-gid", "0",
+OPTIONS = ("-b", "128K", "-root-mode", "755", "-root-uid", "0", "-root-gid", "0",
            "-reproducible", "-no-progress", "-quiet")
 MAGIC = b"hsqs"
 
@@ -28,11 +28,12 @@ def feed(root, process):
             pass
 
 
-def make(root, path, epoch):
+def make(root, path, epoch, compressor):
     """No time in it is later than epoch."""
     with tempfile.TemporaryFile() as said:
         try:
-            process = subprocess.Popen(["sqfstar", *OPTIONS, path], stdin=subprocess.PIPE, stdout=said, stderr=said,
+            process = subprocess.Popen(["sqfstar", "-comp", compressor, *OPTIONS, path], stdin=subprocess.PIPE, stdout=said,
+                                       stderr=said,
                                        env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "TZ": "UTC", "LC_ALL": "C"})
         except FileNotFoundError as error:
             raise ImageError("sqfstar is missing: install Debian's package squashfs-tools") from error

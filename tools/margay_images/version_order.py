@@ -3,6 +3,8 @@
 
 Runs of digits are compared as numbers, all else letter by letter: "~" before the end, the end before letters, letters
 before all other characters. 1.10 is newer than 1.9, 1.0~rc1 older than 1.0.
+
+Releases of kernels come from other distributions, too, and have RPM's order.
 """
 
 import re
@@ -22,3 +24,13 @@ def key(version):
         parts.append(tuple(rank(character) for character in text) + (0,))
         parts.append(int(number or 0))
     return parts
+
+
+def kernel_key(release):
+    """Sorts releases of kernels, oldest first: a number is newer than letters, which are newer than the end. So
+    4.18.0-305.3.1.el8_4 is newer than 4.18.0-305.el8, which Debian's order has the other way round; Debian's own are as there.
+    """
+    parts = []
+    for tilde, letters, number in re.findall(r"(~)|([A-Za-z]+)|([0-9]+)", release):
+        parts.append((0, 0, "") if tilde else (2, 0, letters) if letters else (3, int(number), ""))
+    return parts + [(1, 0, "")]
