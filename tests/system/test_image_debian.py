@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Whole distributions as images, booted to systemd's multi-user.target: Debian 12 and 13, as docs/images.md has it typed, with what
-is written in memory and on a scratch disk.
+"""Distributions of Debian's kind of packages as images, booted to systemd's multi-user.target: Debian 12 and 13, and Ubuntu 24.04
+with its own kernel, as docs/images.md has them typed, with what is written in memory and on a scratch disk.
 
-Nothing has failed there, and the journal has no errors but those that are named here. No registry that tests reach has RPMs of a
-distribution: those are not booted.
+Nothing has failed there, and the journal has no errors but those that are named here.
 """
 
 import os
@@ -16,9 +15,10 @@ pytestmark = [pytest.mark.full, pytest.mark.slow]
 KNOWN = {
     "bookworm": [],
     "trixie": [],
+    "noble": [],
 }
 # (name, the release that the page has in this one's place)
-SUITES = {"bookworm": ("debian", "bookworm"), "trixie": ("debian", "bookworm")}
+SUITES = {"bookworm": ("debian", "bookworm"), "trixie": ("debian", "bookworm"), "noble": ("ubuntu", "noble")}
 
 
 @pytest.mark.parametrize("suite", SUITES)
