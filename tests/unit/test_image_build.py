@@ -196,9 +196,10 @@ def command_words(line):
 
 def test_newest_kernel(tmp_path):
     """Of several; or the one that is asked for."""
-    tree = roots.make(tmp_path / "tree", {**roots.files("6.9.0-1-amd64"), **roots.files("6.10.0-1-amd64")})
-    build(tree, tmp_path / "newest")
-    assert manifest.of_directory(str(tmp_path / "newest"))["kernel_release"] == "6.10.0-1-amd64"
+    for number, (older, newer) in enumerate((("4.18.0-305.el8", "4.18.0-305.3.1.el8_4"), ("6.9.0-1-amd64", "6.10.0-1-amd64"))):
+        tree = roots.make(tmp_path / ("tree%d" % number), {**roots.files(older), **roots.files(newer)})
+        build(tree, tmp_path / str(number))
+        assert manifest.of_directory(str(tmp_path / str(number)))["kernel_release"] == newer
     build(tree, tmp_path / "older", "--kernel", "6.9.0-1-amd64")
     assert contents(tmp_path / "older")["kernel"].endswith(b"6.9.0-1-amd64")
     assert "no kernel 6.11 in it" in build(tree, tmp_path / "none", "--kernel", "6.11", status=1)[1][0]
@@ -222,6 +223,8 @@ def rpm_files(config=b"CONFIG_SQUASHFS=m\nCONFIG_SQUASHFS_ZLIB=y\nCONFIG_SQUASHF
     files.update({folder + "vmlinuz": roots.kernel(b"of an RPM"), folder + "config": config,
                   folder + squashfs: roots.lzma.compress(b"sq"), folder + "modules.builtin": b"",
                   folder + "modules.dep": (roots.DEP + squashfs + ":\n").encode()})
+    if config is None:
+        del files[folder + "config"]
     return {**files, "var/lib/rpm/rpmdb.sqlite": b"database", "usr/lib/sysimage/rpm/rpmdb.sqlite": b"database",
             "etc/os-release": b'ID_LIKE="rhel fedora"\n', "etc/machine-id": b"uninitialized\n"}
 
@@ -251,7 +254,7 @@ def test_root_of_rpms(tmp_path):
     assert not [line for line in said if "etc/machine-id" in line], "there was none in it"
 
 
-@pytest.mark.parametrize("config, wanted", ((b"CONFIG_SQUASHFS_ZLIB=y\nCONFIG_SQUASHFS_ZSTD=y\n", "zstd"),
+@pytest.mark.parametrize("config, wanted", ((None, "zstd"), (b"CONFIG_SQUASHFS_ZLIB=y\nCONFIG_SQUASHFS_ZSTD=y\n", "zstd"),
                                             (b"CONFIG_SQUASHFS_ZLIB=y\n# CONFIG_SQUASHFS_ZSTD is not set\n", "gzip")))
 def test_compressor_is_one_that_the_kernel_reads(tmp_path, config, wanted):
     """RHEL 8's reads no zstd."""
