@@ -52,7 +52,7 @@ def boot(name, image, cmdline=""):
     files = {file: os.path.join(image, file) for file in ("kernel", "initrd", "root.squashfs")}
     vms, before = {}, {}
     for vm, (words, lines) in OVERLAYS.items():
-        # Ubuntu's kernel says little on the console unless told.
+        # vm_text()'s guests are quiet; check() looks for what the kernel says of the scratch disk.
         text = node.vm_text("qemu", " ".join((trial.WORDS, "loglevel=7", words, cmdline)), name=vm, memory="512M", **before)
         vms[vm + ".conf"] = text + "disk = root.squashfs\n" + lines
         before = {"after": vm}
