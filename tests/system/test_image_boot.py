@@ -2,7 +2,8 @@
 """Images that margay-build has made boot as VMs: a small root of busybox on the guest's kernel, with what is written in memory and
 on a scratch disk; and what cannot boot ends as a VM that failed, with a line that says why.
 
-`margay-build --test` boots one, too. Whole distributions are booted by test_image_debian.py.
+`margay-build --test` boots one, too. Whole distributions are booted by test_image_debian.py and
+test_image_rpm.py.
 """
 
 import io

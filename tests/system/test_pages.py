@@ -147,7 +147,7 @@ def test_pieces_of_grub_cfg(block, tmp_path):
 
 @pytest.mark.parametrize("block", of_kind("file"))
 def test_files(block, tmp_path):
-    """By who reads them: GRUB, the hypervisor, or as the ini files that systemd has."""
+    """By who reads them: GRUB, the hypervisor, or as the ini files that systemd and dnf have."""
     path = tmp_path / os.path.basename(block.name)
     path.write_text(block.text)
     if path.name == "facts":
@@ -157,13 +157,15 @@ def test_files(block, tmp_path):
     elif path.suffix == ".cfg":
         subprocess.run(["grub-script-check", path], check=True)
     else:
-        assert path.suffix in (".network", ".netdev", ".conf")
+        assert path.suffix in (".network", ".netdev", ".conf", ".repo")
         # A key that comes again adds to the one before.
         read = configparser.ConfigParser(interpolation=None, strict=False)
         read.optionxform = str
         read.read(path)
         if path.suffix == ".conf":
             assert read.sections() == ["Service"]
+        elif path.suffix == ".repo":
+            assert [set(read[name]) for name in read.sections()] == [{"name", "baseurl", "gpgkey", "gpgcheck"}]
         else:
             assert set(read.sections()) <= {"Match", "NetDev", "Network"} and read.sections()[0] == "Match"
 

@@ -37,6 +37,18 @@ case "$*" in
 *) exit 1 ;;
 esac
 """
+# It installs into what --installroot names; test_image_rpm.py has the real one.
+DNF = r"""#!/bin/sh
+set -e
+for word; do
+	case $word in
+	--installroot=*) root=${word#*=} ;;
+	--setopt=reposdir=*) grep -q baseurl= "${word##*=}"/*.repo ;;
+	esac
+done
+[ "$root" ]
+case $* in *" clean all") ;; *) mkdir "$root"; tar -C "$root" -xf %s ;; esac
+"""
 # What the page says that its reader has: a web server that serves /srv/images as http://store.example/images.
 WEB = r"""
 trap 'kill $(cat %(log)s/*.pid)' EXIT
@@ -72,8 +84,8 @@ def write_program(path, text):
 
 @pytest.fixture(name="typed", scope="module")
 def fixture_typed(tmp_path_factory):
-    """The build host with the package margay-images, where mmdebstrap's archive is a small one that was made here
-    (test_pages_emulated.py has a real one): (what was said there, the store, the first public key)."""
+    """The build host with the package margay-images, where mmdebstrap's archive, and what dnf installs, is a small
+    root that was made here (test_pages_emulated.py has a real one): (what was said there, the store, the first public key)."""
     top = tmp_path_factory.mktemp("typed")
     here, root = programs(top / "bin", "margay-build", "margay-image-store"), top / "root"
     root.mkdir()
@@ -81,6 +93,7 @@ def fixture_typed(tmp_path_factory):
     subprocess.run(["tar", "-C", root, "-cf", top / "root.tar", "."], check=True)
     archive = shlex.quote(str(top / "root.tar"))
     write_program(here / "mmdebstrap", '#!/bin/sh\nfor archive; do :; done\ncp %s "$archive"\n' % archive)
+    write_program(here / "dnf", DNF % archive)
     (top / "work").mkdir()
     # The store is the one thing that stays.
     text = "\n".join(["PATH=%s:$PATH" % here, *margay_pages.script("images", "images"), "margay-image-store list /srv/images",
