@@ -5,7 +5,8 @@
  * XMM0 to XMM7 hold the guest's values while the hypervisor runs, so they are kept first and put
  * back last, in one asm statement, of whose use of them the compiler need not know. No instruction
  * in it has VEX: what lies above the 128 bits stays. None of them depends on XCR0, which is the
- * guest's, or on MXCSR. What interrupts it, an NMI or a machine check, comes back with these
+ * guest's, or on MXCSR. XINUSE may call a state used that was its initial one, of the same values
+ * (SDM vol. 1, 13.6). What interrupts it, an NMI or a machine check, comes back with these
  * registers as they were, for nothing else of the hypervisor uses any but vector.c, at an exit.
  */
 #include <margay/host_sha256.h>
