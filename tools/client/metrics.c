@@ -112,7 +112,7 @@ static const struct metric {
 		"Frames that it had no room for, or was paused for.", COUNTS, "dropped",
 	  NUMBER, NET },
 	{ "margay_vm_net_refused_frames_total", "counter",
-		"What its guest sent that is no frame, or from an address of another's.",
+		"What its guest sent and nobody got: too large, not its address or VLAN, no frame.",
 	  COUNTS, "bad", NUMBER, NET },
 	{ "margay_vm_net_drops_total", "counter",
 		"Frames that were for an interface, or that its guest sent, and that are lost.",
