@@ -759,6 +759,11 @@ void host_platform(struct host_platform *out)
 	*out = (struct host_platform){ 0 };
 }
 
+unsigned host_watchdogs(struct host_watchdog[HOST_WATCHDOGS])
+{
+	return 0;
+}
+
 bool host_is_x2apic(void)
 {
 	return false;
