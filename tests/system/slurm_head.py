@@ -152,8 +152,7 @@ class Management:
     def start(self, *nodes):
         """Again, if it is there: all that its processes knew is gone."""
         for node in nodes:
-            if node in self.begun:
-                self.end(node)
+            self.end(node)
             for folder in "run", "cache":
                 os.makedirs(os.path.join(WORLD, "nodes", node, folder), exist_ok=True)
             with open(os.path.join(WORLD, "nodes", node, "management.log"), "ab") as log:
@@ -168,14 +167,18 @@ class Management:
                 raise RuntimeError("no management VM of " + node)
 
     def end(self, node):
-        """With all that was started there from outside, as by ssh; not with the compute VM, whose folders are its own."""
+        """With all that was started there from outside, as by ssh; not with the compute VM, whose folders are its own. One that is
+        off has nothing."""
+        if node not in self.begun:
+            return
         mine = os.readlink("/proc/%d/ns/mnt" % self.inside[node])
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
                 if os.readlink("/proc/%s/ns/mnt" % pid) == mine:
                     os.kill(int(pid), signal.SIGKILL)
-        self.begun[node].kill()
-        self.begun[node].wait()
+        process = self.begun.pop(node)
+        process.kill()
+        process.wait()
 
     def reset(self, node, lost=("vms", "images", "run", "cache")):
         """The machine starts anew: VMs, images, and what its management VM knew are gone. It runs what was installed last."""
@@ -188,7 +191,6 @@ class Management:
         if not os.path.exists(top + "/faults/old-boots"):
             shutil.copy(top + "/installed", top + "/version")
         if not os.path.exists(top + "/faults/stays-off"):
-            del self.begun[node]
             self.start(node)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(top + "/faults/dead")

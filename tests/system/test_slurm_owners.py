@@ -187,3 +187,31 @@ def test_upgrade_that_fails(cluster):
     cluster.mend("n2", "no-package")
     cluster.run("scontrol", "update", "nodename=n3", "state=resume")
     assert typed(cluster, "upgrade", "--to", "0.5", user=None).endswith("\n3 done, 0 failed, 0 left alone, 0 not begun\n")
+
+
+def test_upgrade_goes_on(cluster):
+    """One that was killed while a node was off: the next call waits for that node, and does not do it again."""
+    cluster.fault("n1", "stays-off")
+    upgrade = Typed(cluster, "upgrade", "--to", "0.6", "n1", user=None, status=None)
+    cluster.until(lambda: os.path.exists(cluster.path("nodes", "n1", "faults", "dead")), "n1 is off")
+    cluster.until(lambda: not os.path.exists(cluster.path("nodes", "n1", "vms")), "n1 is off")
+    cluster.run("pkill", "-9", "-f", "[m]argay-slurm upgrade")
+    upgrade.join()
+    assert "n1  " not in cluster.run("squeue") and cluster.node_states()["n1"] == "drained~"
+    cluster.mend("n1", "stays-off")
+    cluster.ask(reset="n1")
+    out = typed(cluster, "upgrade", "--to", "0.6", "n1", user=None)
+    assert out == "n1: is done\n1 done, 0 failed, 0 left alone, 0 not begun\n"
+
+
+def test_reboot_once(cluster):
+    """Without a version: each node reboots once, also if one does not come back at first."""
+    cluster.run("sed", "-i", "s/^reboot_timeout.*/reboot_timeout = 3/", "/etc/margay/cluster.conf")
+    cluster.fault("n1", "stays-off")
+    out = typed(cluster, "upgrade", "--reboot", "n[1,3]", user=None, status=1)
+    assert "n1: failed: is not back after 3 s" in out
+    cluster.run("sed", "-i", "s/^reboot_timeout.*/reboot_timeout = 120/", "/etc/margay/cluster.conf")
+    cluster.mend("n1", "stays-off")
+    cluster.ask(reset="n1")
+    out = typed(cluster, "upgrade", "--reboot", "n[1,3]", user=None)
+    assert "n1: reboots" not in out and "n1: is done" in out and out.endswith("2 done, 0 failed, 0 left alone, 0 not begun\n")
