@@ -107,6 +107,7 @@ def test_a_node_changes_hands(cluster):
     assert typed(cluster, "give", "vm", "n1") == "n1: is its compute VM's\n"
 
 
+@pytest.mark.full
 def test_the_other_is_refused(cluster):
     """What no drain keeps away the node itself does: a resume is refused, in one line, while the management VM's slurmd has it, and
     that is not begun while a compute VM is there. A management VM that has restarted gets its slurmd again by the timer."""
@@ -167,6 +168,7 @@ def test_upgrade_loses_no_job(cluster):
     typed(cluster, "give", "vm", "n2")
 
 
+@pytest.mark.full
 def test_upgrade_that_fails(cluster):
     """A node that comes back as it was, and one whose command fails: they stay down, with the reason, whatever the timer does, and
     no more are begun than may fail; a node that somebody else has drained is left alone. The next call does what is left."""
@@ -189,6 +191,7 @@ def test_upgrade_that_fails(cluster):
     assert typed(cluster, "upgrade", "--to", "0.5", user=None).endswith("\n3 done, 0 failed, 0 left alone, 0 not begun\n")
 
 
+@pytest.mark.full
 def test_upgrade_goes_on(cluster):
     """One that was killed while a node was off: the next call waits for that node, and does not do it again."""
     cluster.fault("n1", "stays-off")
@@ -204,6 +207,7 @@ def test_upgrade_goes_on(cluster):
     assert out == "n1: is done\n1 done, 0 failed, 0 left alone, 0 not begun\n"
 
 
+@pytest.mark.full
 def test_reboot_once(cluster):
     """Without a version: each node reboots once, also if one does not come back at first."""
     cluster.run("sed", "-i", "s/^reboot_timeout.*/reboot_timeout = 3/", "/etc/margay/cluster.conf")
