@@ -178,10 +178,12 @@ void vm_device_counts(const struct vm *, void (*say)(const char *text))
 	say("disk=0\treads=1");
 }
 
+static struct net_counts net_counted = { { 1, 60, 0 }, { 2, 120, 0 }, { 3, 4, 5, 6, 7, 8 } };
+
 /* Of the first interface of any VM. */
 bool vm_net_counts(const struct vm *, unsigned number, struct net_counts *out)
 {
-	*out = (struct net_counts){ { 1, 60, 0 }, { 2, 120, 0 }, { 3, 4, 5, 6, 7, 8 } };
+	*out = net_counted;
 	return !number;
 }
 

@@ -797,6 +797,32 @@ static void test_net(void **)
 	assert_string_equal(text(), "lan0?x: there is no such segment");
 }
 
+/* As many VLANs as a file may name, and numbers as large as they get. */
+static void test_net_longest(void **)
+{
+#define MOST "18446744073709551615"
+	static struct vm_config a = {
+		.name = "a",
+		.nr_nets = 1,
+		.net = { { "fifteen-letters", 0x02, .mtu = 9000, .pvid = 4094,
+			   .nr_trunk = VM_TRUNK_MAX } },
+	};
+	const struct net_counts was = net_counted;
+
+	management_begin("");
+	management_there(false);
+	for (unsigned i = 0; i < VM_TRUNK_MAX; i++)
+		a.net[0].trunk[i] = (struct vm_config_vlans){ (u16)(4000 + i), 4094 };
+	memset(&net_counted, 0xff, sizeof(net_counted));
+	monitor_slots[1].config = &a;
+	monitor_nr_slots = 2;
+	assert_int_equal(ask(MANAGEMENT_NET, ""), 0);
+	assert_said("\tpvid=4094\ttrunk=4000-4094,4001-4094,");
+	assert_said(",4015-4094\treceived=" MOST "\treceived_bytes=" MOST "\tsent=" MOST);
+	assert_said("\twrong_vlan=" MOST "\n");
+	net_counted = was;
+}
+
 /*
  * What else is counted: of VMs that run, of functions of which something was blocked, of the
  * machine.
@@ -1227,7 +1253,7 @@ int main(void)
 		cmocka_unit_test(test_outcome),     cmocka_unit_test(test_file_text),
 		cmocka_unit_test(test_replace),     cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_thousand),    cmocka_unit_test(test_place),
-		cmocka_unit_test(test_net),
+		cmocka_unit_test(test_net),         cmocka_unit_test(test_net_longest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

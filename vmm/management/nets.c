@@ -39,14 +39,27 @@ static const char *next_segment(const char *behind)
 	return found;
 }
 
-/* One name and its number more; one that does not run has counted nothing. */
-static void add(char *text, size_t size, const char *name, bool counted, u64 value)
+/* Of an interface: its VLANs, and as many numbers with their names as there are. */
+#define NUMBERS (1 + 4 + NET_DROPS)
+#define NUMBER_TEXT sizeof("\treceived_bytes=18446744073709551615")
+#define INTERFACE_TEXT (sizeof("\ttrunk=") + VM_TRUNK_TEXT + NUMBERS * NUMBER_TEXT)
+
+/* snprintf() says what it wanted, not what had room: where the text ends it is asked itself. */
+static void add_text(char text[INTERFACE_TEXT], const char *name, const char *value)
 {
 	size_t n = strlen(text);
 
-	n += (size_t)snprintf(text + n, size - n, "\t%s=", name);
+	snprintf(text + n, INTERFACE_TEXT - n, "\t%s=%s", name, value);
+}
+
+/* One name and its number more; one that does not run has counted nothing. */
+static void add(char text[INTERFACE_TEXT], const char *name, bool counted, u64 value)
+{
+	char number[NUMBER_TEXT] = "";
+
 	if (counted)
-		snprintf(text + n, size - n, "%lu", value);
+		snprintf(number, sizeof(number), "%lu", value);
+	add_text(text, name, number);
 }
 
 static void say_interface(unsigned i, unsigned k)
@@ -56,20 +69,20 @@ static void say_interface(unsigned i, unsigned k)
 	const struct vm *vm = monitor_vm_hold(i);
 	struct net_counts counts = { 0 };
 	bool runs = vm && vm_net_counts(vm, k, &counts), crashed = vm && vm->kept;
-	char trunk[VM_TRUNK_TEXT], text[320] = "";
+	char trunk[VM_TRUNK_TEXT], text[INTERFACE_TEXT] = "";
 	struct monitor_vm info;
 
 	monitor_vm_release();
 	monitor_vm_info(i, &info);
 	vm_config_trunk(n, trunk);
-	add(text, sizeof(text), "pvid", n->pvid, n->pvid);
-	snprintf(text + strlen(text), sizeof(text) - strlen(text), "\ttrunk=%s", trunk);
-	add(text, sizeof(text), "received", runs, counts.got.frames);
-	add(text, sizeof(text), "received_bytes", runs, counts.got.bytes);
-	add(text, sizeof(text), "sent", runs, counts.sent.frames);
-	add(text, sizeof(text), "sent_bytes", runs, counts.sent.bytes);
+	add(text, "pvid", n->pvid, n->pvid);
+	add_text(text, "trunk", trunk);
+	add(text, "received", runs, counts.got.frames);
+	add(text, "received_bytes", runs, counts.got.bytes);
+	add(text, "sent", runs, counts.sent.frames);
+	add(text, "sent_bytes", runs, counts.sent.bytes);
 	for (unsigned why = 0; why < NET_DROPS; why++)
-		add(text, sizeof(text), net_drop_name(why), runs, counts.drop[why]);
+		add(text, net_drop_name(why), runs, counts.drop[why]);
 	management_say("segment=%s\tvm=%s\tnet=%u\tstate=%s\tmac=" VM_MAC "\tmtu=%u%s", n->segment,
 		       monitor_vm_name(i), k, crashed ? "crashed" : monitor_state_name(&info),
 		       VM_MAC_BYTES(vm_config_mac(c, k)), vm_config_mtu(n), text);
