@@ -136,7 +136,7 @@ class Head:
         os.makedirs(os.path.join(places.RUN, "home", places.USER))
         self.root.mount("--bind", os.path.join(places.RUN, "home"), "/home")
         self.root.run("chown", "%d:%d" % (places.UID, places.UID), "/home/" + places.USER)
-        os.chmod(places.LOGS, 0o777)
+        os.chmod(places.LOGS, 0o1777)
         self.root.write("/stand-ins/systemctl", SYSTEMCTL, 0o755)
         self.root.write("/etc/apt/apt.conf.d/99cluster", 'APT::Get::Assume-Yes "true";\nAPT::Install-Recommends "false";\n')
         self.root.write("/etc/hosts", places.hosts())
