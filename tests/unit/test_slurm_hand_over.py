@@ -119,6 +119,23 @@ def test_a_vm_without_a_job_goes_first(world, monkeypatch):
     assert world.told[:2] == [("n1", "state=power_down"), ("n1", "state=drain")]
 
 
+def test_turned_back_while_a_job_runs(world):
+    """What had waited for its end was killed: the job goes on, and more may come."""
+    records.Records(world.site.state, "owners").write("n1", {"owner": "vm", "to": "node"})
+    world.states["n1"] = {"ALLOCATED", "CLOUD", "DRAIN"}
+    world.reasons["n1"] = "margay owner: the management VM has the node"
+    world.reserved.add("n1")
+    give(world, "vm")
+    assert ("n1", "state=undrain") in world.told and ("n1", "state=power_down_force") not in world.told
+    assert world.states["n1"] == {"ALLOCATED", "CLOUD"} and not world.reserved
+    world.states["n1"] = {"IDLE", "CLOUD"}
+    world.jobs["n1"] = [["7"]]
+    hold.have("n1")
+    assert ("n1", "state=power_down_force") not in world.told
+    hold.have("n1")
+    assert world.told[-1] == ("n1", "state=power_down_force")
+
+
 @pytest.mark.parametrize("refused", ("own", "end"))
 def test_a_node_that_does_not(world, refused):
     """Nobody has it, and both names are kept from jobs; from there it goes on, or back."""
@@ -290,6 +307,42 @@ def test_a_controller_that_is_away(world, monkeypatch):
         release(name)
     monkeypatch.setattr(hold, "release", answers_later)
     assert Run(world).all(["n1"], 1) == {"n1": "done"} and ("n1", "state=down") not in world.told and not world.reserved
+
+
+def test_a_controller_that_is_away_when_a_node_fails(world, monkeypatch):
+    """It is set down as soon as it answers again."""
+    update, away = slurm.update_node, [1]
+
+    def answers_later(name, *words):
+        if words[0] == "state=down" and away:
+            away.pop()
+            raise ClusterError("Unable to contact slurm controller")
+        update(name, *words)
+    monkeypatch.setattr(slurm, "update_node", answers_later)
+    assert Run(world, status=100).all(["n1"], 1) == {"n1": "failed"} and not world.reserved
+    assert world.states["n1"] >= {"DOWN", "DRAIN"}
+
+
+def test_interrupted_while_the_command_runs(world):
+    """The node does not reboot behind that; the next call does it."""
+    class Interrupted(Run):
+        def ssh(self, node, command, seconds):
+            self.interrupted = True
+            return super().ssh(node, command, seconds)
+    assert Interrupted(world).all(["n1"], 1) == {} and world.told[-1] == ("n1", "apt-get") and world.reserved == {"n1"}
+    world.told.clear()
+    assert Run(world).all(["n1"], 1) == {"n1": "done"} and ("n1", "systemctl") in world.told
+
+
+def test_a_node_that_answers_once(world):
+    """One that is back may lose the next question, as its services still start."""
+    class Once(Run):
+        def ask(self, node):
+            answer = super().ask(node)
+            if answer.get("boot") == "aa":
+                world.off = 1
+            return answer
+    assert Once(world).all(["n1"], 1) == {"n1": "done"}
 
 
 def test_anew(world):

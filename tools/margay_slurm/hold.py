@@ -103,8 +103,13 @@ def empty(name, reason, stopped=lambda: False):
 
 
 def have(name):
-    """Jobs may come, whatever it was. A cloud node that somebody has tried to power up gets there by way of suspend."""
+    """Jobs may come, whatever it was. A job that it has goes on. A cloud node that somebody has tried to power up gets there by way
+    of suspend, which would end a job."""
     words = state(name)
+    if words & {"ALLOCATED", "MIXED", "COMPLETING"} or jobs_of(name):
+        if slurm.DRAIN in words:
+            slurm.update_node(name, "state=undrain")
+        return
     slurm.update_node(name, "state=power_down_force" if "CLOUD" in words and "POWERED_DOWN" not in words else "state=resume")
 
 

@@ -135,6 +135,9 @@ class Upgrade:
             status, said = self.ssh(node, self.command(), self.config.upgrade_timeout)
             if status:
                 raise ClusterError("the command failed: %s" % said)
+        # Who was told that all stays as it is finds no node that reboots.
+        if self.interrupted:
+            raise Left("stopped")
         answer = self.ask(node)
         if "error" in answer:
             raise ClusterError(answer["error"])
@@ -145,9 +148,16 @@ class Upgrade:
             raise ClusterError("does not reboot: %s" % said)
 
     def come_up(self, node):
-        if not hold.wait(lambda: self.has_rebooted(node, self.ask(node)), self.config.reboot_timeout, lambda: self.interrupted):
+        answer = {}
+
+        # By the one answer: the next may be lost, as the VM's services still start.
+        def is_back():
+            answer.clear()
+            answer.update(self.ask(node))
+            return self.has_rebooted(node, answer)
+
+        if not hold.wait(is_back, self.config.reboot_timeout, lambda: self.interrupted):
             raise ClusterError("is not back after %d s" % self.config.reboot_timeout)
-        answer = self.ask(node)
         if not self.is_done(node, answer):
             raise ClusterError("is back with version %s" % answer.get("version"))
 
@@ -168,10 +178,16 @@ class Upgrade:
         """It stays down, with the reason, for whoever repairs it; drained, too, since its slurmd would bring it up again."""
         self.note(node, FAILED, **{key: value for key, value in self.records.read(node).items() if key == "boot"})
         name = self.owners.slurm_name(node)
-        slurm.update_node(name, "state=drain", "reason=%s%s" % (hold.UPGRADE, why))
-        slurm.update_node(name, "state=down", "reason=%s%s" % (hold.UPGRADE, why))
-        hold.release(name)
+
+        def is_down():
+            slurm.update_node(name, "state=drain", "reason=%s%s" % (hold.UPGRADE, why))
+            slurm.update_node(name, "state=down", "reason=%s%s" % (hold.UPGRADE, why))
+            hold.release(name)
+            return True
+
         self.tell("%s: failed: %s" % (node, why))
+        if not hold.wait(is_down, self.config.order_timeout):
+            self.tell("%s: the controller does not answer: set it down" % node)
 
     def carry_out(self, node):
         answer = self.ask(node)
