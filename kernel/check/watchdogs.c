@@ -168,15 +168,20 @@ static bool tco_ports(const struct pci_function *f, enum tco_way way, u16 *base)
 	return *base && pci_read(a, SMBUS_TCOCTL, 4) & SMBUS_TCO_EN;
 }
 
-static bool may_restart(const struct pci_function *f, enum tco_way way, u16 control)
+/* It counts: what comes of that? */
+static void look_at_no_reboot(const struct pci_function *f, enum tco_way way, u16 control,
+			      struct host_watchdog *w)
 {
 	u32 rcba = way == BY_ISA ? pci_read(f->address, LPC_RCBA, 4) : 0;
-	volatile u8 *gcs;
+	volatile u8 *gcs = rcba & 1 ? mmio_map((rcba & 0xffffc000) + RCBA_GCS, 4) : NULL;
 
-	if (way == BY_SMBUS_CONTROL)
-		return !(control & TCO1_NO_REBOOT);
-	gcs = rcba & 1 ? mmio_map((rcba & 0xffffc000) + RCBA_GCS, 4) : NULL;
-	return !gcs || !(mmio_read32(gcs) & GCS_NO_REBOOT);
+	if (way != BY_SMBUS_CONTROL && !gcs)
+		set(w, HOST_WATCHDOG_UNKNOWN,
+		    "it runs, and whether it restarts the machine cannot be seen");
+	else if (gcs ? mmio_read32(gcs) & GCS_NO_REBOOT : control & TCO1_NO_REBOOT)
+		set(w, HOST_WATCHDOG_HARMLESS, "NO_REBOOT is set");
+	else
+		set(w, HOST_WATCHDOG_RUNS, RESTARTS);
 }
 
 static bool look_at_tco(const struct pci_function *f, enum tco_way way, struct host_watchdog *w)
@@ -193,10 +198,8 @@ static bool look_at_tco(const struct pci_function *f, enum tco_way way, struct h
 		set(w, HOST_WATCHDOG_UNKNOWN, NO_ANSWER);
 	else if (control & TCO1_HALT)
 		set(w, HOST_WATCHDOG_OFF, "");
-	else if (!may_restart(f, way, control))
-		set(w, HOST_WATCHDOG_HARMLESS, "NO_REBOOT is set");
 	else
-		set(w, HOST_WATCHDOG_RUNS, RESTARTS);
+		look_at_no_reboot(f, way, control, w);
 	if (w->state == HOST_WATCHDOG_RUNS)
 		set_left(w, (u64)(inw(base + TCO_RLD) & TCO_COUNT) * TCO_TICK_MS / 1000);
 	return true;

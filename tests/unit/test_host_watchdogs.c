@@ -322,6 +322,8 @@ static void lpc(u16 device)
 	has_ports(0x468, 0, 2);
 }
 
+#define UNSEEN "it runs, and whether it restarts the machine cannot be seen"
+
 static void test_tco(void **)
 {
 	static const u16 devices[] = { 0x2918, 0x3a16, 0x3b14, 0x1c54, 0x1d41, 0x8d44, 0x8c54 };
@@ -332,9 +334,8 @@ static void test_tco(void **)
 	}
 	maps[0].words[0] = BIT(5);
 	expect("TCO", HOST_WATCHDOG_HARMLESS, -1, "NO_REBOOT is set");
-	/* Where that is not to be seen it may restart the machine. */
 	has_config(0xf0, 0xfed1c000);
-	expect("TCO", HOST_WATCHDOG_RUNS, 12, NULL);
+	expect("TCO", HOST_WATCHDOG_UNKNOWN, -1, UNSEEN);
 	has_ports(0x468, 0x0800, 2);
 	expect("TCO", HOST_WATCHDOG_OFF, -1, NULL);
 	has_ports(0x468, 0xffff, 2);
@@ -359,11 +360,14 @@ static void test_tco_behind_smbus(void **)
 		has_ports(0x408, 0x0001, 2);
 		/* The older ones have this bit elsewhere, where nobody sees it. */
 		if (i < 4)
-			expect("TCO", HOST_WATCHDOG_RUNS, 613, NULL);
+			expect("TCO", HOST_WATCHDOG_UNKNOWN, -1, UNSEEN);
 		else
 			expect("TCO", HOST_WATCHDOG_HARMLESS, -1, NULL);
 		has_ports(0x408, 0x0000, 2);
-		expect("TCO", HOST_WATCHDOG_RUNS, 613, NULL);
+		if (i < 4)
+			expect("TCO", HOST_WATCHDOG_UNKNOWN, -1, UNSEEN);
+		else
+			expect("TCO", HOST_WATCHDOG_RUNS, 613, NULL);
 		has_ports(0x408, 0x0801, 2);
 		expect("TCO", HOST_WATCHDOG_OFF, -1, NULL);
 		has_config(0x54, 0xff);
