@@ -89,9 +89,11 @@ int config_size(struct parser *p, struct span v, u64 *out);
 
 /* config_disk.c */
 int config_set_disk(struct parser *p, struct span v);
-int config_set_meta(struct parser *p, struct span v);
 /* The i-th disk that is a module; false past the last. */
 bool config_disk_name(const struct vm_config *c, unsigned i, struct vm_config_name *out);
+
+/* config_meta.c */
+int config_set_meta(struct parser *p, struct span v);
 
 /* config_control.c */
 int config_set_control_may(struct parser *p, struct span v);
