@@ -172,8 +172,6 @@ static int join(struct vm *vm, struct port *p)
 	else
 		vm_tell(vm, "%s:%u: net = %s: others of it have VLANs, or have none",
 			vm->config->file, vm->config->net[p->number].line, s->name);
-	put_segment(s);
-	p->segment = NULL;
 	return err;
 }
 
