@@ -23,26 +23,15 @@ enum { IPV6_LENGTH = 4, IPV6_NEXT = 6, IPV6_ADDRESSES = 8 };
 enum { TCP_SEQUENCE = 4, TCP_OFFSET = 12, TCP_FLAGS = 13, TCP_CHECKSUM = 16 };
 enum { TCP_FIN = 0x01, TCP_PSH = 0x08, TCP_CWR = 0x80 };
 
-static u32 get16(const u8 *p)
-{
-	return (u32)p[0] << 8 | p[1];
-}
-
-static void put16(u8 *p, u32 value)
-{
-	p[0] = (u8)(value >> 8);
-	p[1] = (u8)value;
-}
-
 static u32 get32(const u8 *p)
 {
-	return get16(p) << 16 | get16(p + 2);
+	return net_get16(p) << 16 | net_get16(p + 2);
 }
 
 static void put32(u8 *p, u32 value)
 {
-	put16(p, value >> 16);
-	put16(p + 2, value);
+	net_put16(p, value >> 16);
+	net_put16(p + 2, value);
 }
 
 /*
@@ -53,7 +42,7 @@ static u64 add(u64 sum, const u8 *p, u32 n)
 	for (; n > 3; p += 4, n -= 4)
 		sum += get32(p);
 	for (; n > 1; p += 2, n -= 2)
-		sum += get16(p);
+		sum += net_get16(p);
 	return n ? sum + ((u32)p[0] << 8) : sum;
 }
 
@@ -71,10 +60,10 @@ static u32 network(const u8 *head, u32 n, u32 *type)
 
 	if (n < at)
 		return 0;
-	*type = get16(head + at - 2);
+	*type = net_get16(head + at - 2);
 	if (*type == TYPE_TAG) {
 		at += NET_TAG;
-		*type = n < at ? 0 : get16(head + at - 2);
+		*type = n < at ? 0 : net_get16(head + at - 2);
 	}
 	return n < at ? 0 : at;
 }
@@ -97,7 +86,7 @@ static bool judge_large(struct net_header *h, const u8 *head, u32 n, u32 size, s
 		l4 = l3 + (head[l3] & 0xfu) * 4;
 		if (head[l3] >> 4 != 4 || l4 < l3 + 20 ||
 		    head[l3 + IPV4_PROTOCOL] != PROTOCOL_TCP ||
-		    get16(head + l3 + IPV4_FRAGMENT) & 0x3fff)
+		    net_get16(head + l3 + IPV4_FRAGMENT) & 0x3fff)
 			return false;
 	}
 	if (n < l4 + TCP_HEADER)
@@ -120,7 +109,7 @@ enum net_verdict net_judge(struct net_header *h, const u8 *head, u32 n, u32 size
 	h->flags &= NET_NEEDS_CSUM;
 	if (!network(head, n, &type))
 		return NET_MALFORMED;
-	tag = get16(head + NET_ETHERNET - 2) == TYPE_TAG ? NET_TAG : 0;
+	tag = net_get16(head + NET_ETHERNET - 2) == TYPE_TAG ? NET_TAG : 0;
 	if (!(h->flags & NET_NEEDS_CSUM))
 		h->csum_start = h->csum_offset = 0;
 	else if (h->csum_start < NET_ETHERNET || (u32)h->csum_start + h->csum_offset + 2 > size)
@@ -146,7 +135,7 @@ void net_fill_checksum(const struct net_header *h, u8 *frame, u32 size)
 	u32 sum = fold(add(0, frame + h->csum_start, size - h->csum_start));
 
 	/* What stands there is the sum of the pseudo header. In UDP 0 says that there is none. */
-	put16(frame + h->csum_start + h->csum_offset, sum ? sum : 0xffff);
+	net_put16(frame + h->csum_start + h->csum_offset, sum ? sum : 0xffff);
 }
 
 u32 net_segments(const struct net_large *l, u32 size)
@@ -171,21 +160,21 @@ u32 net_segment(const struct net_large *l, const u8 *head, u32 size, u32 i, u8 *
 
 	memcpy(out, head, l->headers);
 	if (l->v6) {
-		put16(ip + IPV6_LENGTH, all - l->l3 - IPV6_HEADER);
+		net_put16(ip + IPV6_LENGTH, all - l->l3 - IPV6_HEADER);
 		sum = add(0, ip + IPV6_ADDRESSES, 32);
 	} else {
-		put16(ip + IPV4_LENGTH, all - l->l3);
-		put16(ip + IPV4_ID, get16(ip + IPV4_ID) + i);
-		put16(ip + IPV4_CHECKSUM, 0);
-		put16(ip + IPV4_CHECKSUM, fold(add(0, ip, l->l4 - l->l3)));
+		net_put16(ip + IPV4_LENGTH, all - l->l3);
+		net_put16(ip + IPV4_ID, net_get16(ip + IPV4_ID) + i);
+		net_put16(ip + IPV4_CHECKSUM, 0);
+		net_put16(ip + IPV4_CHECKSUM, fold(add(0, ip, l->l4 - l->l3)));
 		sum = add(0, ip + IPV4_ADDRESSES, 8);
 	}
 	put32(tcp + TCP_SEQUENCE, get32(tcp + TCP_SEQUENCE) + i * l->mss);
 	/* The end is the last one's, "window reduced" the first one's. */
 	tcp[TCP_FLAGS] &= (u8) ~((last ? 0 : TCP_FIN | TCP_PSH) | (i ? TCP_CWR : 0));
-	put16(tcp + TCP_CHECKSUM, 0);
+	net_put16(tcp + TCP_CHECKSUM, 0);
 	sum += PROTOCOL_TCP + all - l->l4;
-	put16(tcp + TCP_CHECKSUM, fold(add(sum, tcp, all - l->l4)));
+	net_put16(tcp + TCP_CHECKSUM, fold(add(sum, tcp, all - l->l4)));
 	return all;
 }
 
@@ -203,6 +192,6 @@ u32 net_flow(const u8 *head, u32 n)
 		sum ^= get32(head + at + (type == TYPE_IPV4 ? IPV4_ADDRESSES : IPV6_ADDRESSES) +
 			     i * 4);
 	if ((protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) && n >= l4 + 4)
-		sum ^= get16(head + l4) ^ get16(head + l4 + 2);
+		sum ^= net_get16(head + l4) ^ net_get16(head + l4 + 2);
 	return (sum ^ protocol) * 0x9e3779b1u;
 }

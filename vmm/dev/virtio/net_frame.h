@@ -13,6 +13,19 @@
 #define NET_ETHERNET 14u
 /* IEEE 802.1Q: one is let through; whether it is looked at is the port's (net_vlan.h) */
 #define NET_TAG 4u
+
+/* Of the network's byte order. */
+static inline u32 net_get16(const u8 *p)
+{
+	return (u32)p[0] << 8 | p[1];
+}
+
+static inline void net_put16(u8 *p, u32 value)
+{
+	p[0] = (u8)(value >> 8);
+	p[1] = (u8)value;
+}
+
 #define NET_FRAME_MAX (NET_ETHERNET + NET_TAG + NET_MTU_MAX)
 #define NET_LARGE_MAX (NET_ETHERNET + NET_TAG + 65535u) /* before it is cut */
 /* Linux' own least; with less a frame would be too much work */

@@ -10,36 +10,25 @@
 #define TCI_AT NET_ETHERNET
 #define VID 0x0fffu /* of the TCI; above it a priority */
 
-static u32 get16(const u8 *p)
-{
-	return (u32)p[0] << 8 | p[1];
-}
-
-static void put16(u8 *p, u32 value)
-{
-	p[0] = (u8)(value >> 8);
-	p[1] = (u8)value;
-}
-
 bool net_is_tagged(const u8 *head)
 {
-	return get16(head + TPID_AT) == TPID;
+	return net_get16(head + TPID_AT) == TPID;
 }
 
 u16 net_vlan(const struct net_port *p, const struct net_tagged *f)
 {
 	bool tagged = net_is_tagged(f->head);
-	u32 inner = get16(f->head + TPID_AT + (tagged ? NET_TAG : 0)), vlan = p->pvid;
+	u32 inner = net_get16(f->head + TPID_AT + (tagged ? NET_TAG : 0)), vlan = p->pvid;
 
 	if (inner == TPID || inner == SERVICE_TPID)
 		return 0;
 	/* What is to be summed is behind the tag. */
 	if (tagged && f->header->flags && f->header->csum_start < NET_ETHERNET + NET_TAG)
 		return 0;
-	if (tagged && get16(f->head + TCI_AT) & VID)
-		vlan = get16(f->head + TCI_AT) & VID;
+	if (tagged && net_get16(f->head + TCI_AT) & VID)
+		vlan = net_get16(f->head + TCI_AT) & VID;
 	else if (tagged)
-		put16(f->head + TCI_AT, get16(f->head + TCI_AT) | vlan);
+		net_put16(f->head + TCI_AT, net_get16(f->head + TCI_AT) | vlan);
 	return vlan && net_has_vlan(p, vlan) ? (u16)vlan : 0;
 }
 
@@ -61,8 +50,8 @@ static void move(struct net_tagged *f, u32 by)
 void net_tag(struct net_tagged *f, u16 vlan)
 {
 	memmove(f->head + TPID_AT + NET_TAG, f->head + TPID_AT, f->n - TPID_AT);
-	put16(f->head + TPID_AT, TPID);
-	put16(f->head + TCI_AT, vlan);
+	net_put16(f->head + TPID_AT, TPID);
+	net_put16(f->head + TCI_AT, vlan);
 	move(f, NET_TAG);
 }
 
