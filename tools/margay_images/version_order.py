@@ -32,5 +32,10 @@ def kernel_key(release):
     """
     parts = []
     for tilde, letters, number in re.findall(r"(~)|([A-Za-z]+)|([0-9]+)", release):
-        parts.append((0, 0, "") if tilde else (2, 0, letters) if letters else (3, int(number), ""))
+        if tilde:
+            parts.append((0, 0, ""))
+        elif letters:
+            parts.append((2, 0, letters))
+        else:
+            parts.append((3, int(number), ""))
     return parts + [(1, 0, "")]
