@@ -51,6 +51,7 @@ def check_guests(a, b, c):
     # In one piece each; the control: five in two.
     assert (a.facts["pieces"], a.facts["more-pieces"], b.facts["pieces"]) == ("0", "10", "0")
     assert b.facts["got"] == c.facts["data"] and c.facts["in"] == b.facts["sent"]
+    assert not [line for vm in (a, b, c) for line in virtio_net.complaints(vm)]
     assert [a.facts[way].strip() for way in ("asked", "told", "tagged", "tagged-told")] == [NONE] * 4
 
 

@@ -140,12 +140,6 @@ def seen(run):
     return {int(n) for n in re.findall(r"^margay-test: saw-from-(\d+): ", run.text, re.MULTILINE)}, floods
 
 
-def complaints(run):
-    """What the guests' kernels and scripts complain of, but for a clock that the emulator gave no time to read."""
-    lines = run.lines("margay-err: |margay-test: failed: ")
-    return [line for line in lines if "clocksource: Long readout interval" not in line]
-
-
 @pytest.mark.full
 def test_isolated_and_mirror():
     """Four on a segment, all with Debian's driver: two that are isolated do not reach each other, by whatever address, and both
@@ -162,7 +156,7 @@ def test_isolated_and_mirror():
         run = node.Run(running, running.wait())
     assert run.has_line("margay: node: end=poweroff vms=4 failed=0"), run.text[-4000:]
     runs = {n: run.of(name) for name, n in LAN.items()}
-    assert not complaints(run)
+    assert not virtio_net.complaints(run)
     assert runs[1].has_line("one: net0: lan0, 02:00:00:00:00:01, isolated")
     assert runs[4].has_line("watcher: net0: lan0, 02:00:00:00:00:04, mirror")
     apart = {(1, 2), (2, 1), (4, 1), (4, 2), (4, 3)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the hypervisor counted of a VM's virtual network interfaces."""
+"""What the hypervisor counted of a VM's virtual network interfaces, and what its guest complains of."""
 
 import re
 
@@ -10,3 +10,9 @@ def counts(run, vm):
                        r"bad=(\d+)$" % vm, run.text, re.MULTILINE)
     names = ("sent", "sent_large", "sent_bytes", "received", "received_large", "received_bytes", "dropped", "bad")
     return [dict(zip(names, map(int, line))) for line in found]
+
+
+def complaints(run):
+    """What the guests' kernels and scripts complain of, but for a clock that the emulator gave no time to read."""
+    lines = run.lines("margay-err: |margay-test: failed: ")
+    return [line for line in lines if "clocksource: Long readout interval" not in line]
