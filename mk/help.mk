@@ -18,7 +18,7 @@ help:
 	@echo '                      MACHINE=nested-svm, nested-vtx: on the KVM of a Linux host that QEMU or Bochs emulates'
 	@echo '                      FIRMWARE=uefi; MEDIUM=usb or net: how it boots, in QEMU'
 	@echo 'make cluster          a Slurm cluster: a head and two emulated nodes, booted by network, with an MPI job in VMs of'
-	@echo '                      an image, and a picture of its timeline: build/cluster/run/logs (docs/cluster.md; as root)'
+	@echo '                      an image, and a picture of its timeline (docs/cluster.md; as root; ten minutes)'
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd (a minute)'
 	@echo 'make nested-host      that host, under build/guest (a minute)'
 	@echo 'make newer-qemu       a QEMU with an AMD IOMMU that works, under build (ten seconds; downloads 60 MB)'

@@ -4,7 +4,7 @@
 
 IMAGE = tools/margay-image --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd
 
-# The hypervisor's command line on iso and netboot; GRUB's menu is where its console= is.
+# The hypervisor's command line on iso and netboot; an ISO's GRUB has its menu where its console= is.
 CMDLINE ?=
 $(B)/iso.cmdline: FORCE
 	@mkdir -p $(B)
