@@ -7,6 +7,8 @@ import contextlib
 import json
 import os
 
+from . import files
+
 
 class Records:
     def __init__(self, folder, kind="nodes"):
@@ -18,13 +20,9 @@ class Records:
             if os.geteuid() == 0:
                 # SlurmUser's programs write here, too.
                 status = os.stat(os.path.dirname(self.folder))
-                os.chown(self.folder, status.st_uid, status.st_gid)
-        path = os.path.join(self.folder, node)
-        # Two programs may write one at once: a name for each.
-        new = "%s.%d" % (path, os.getpid())
-        with open(new, "w", encoding="ascii") as f:
-            json.dump(value, f)
-        os.rename(new, path)
+                os.chown(self.folder, status.st_uid, status.st_gid, follow_symlinks=False)
+        with files.folder(self.folder, os.O_NOFOLLOW) as at:
+            files.write(at, node, json.dumps(value))
 
     def read(self, node):
         try:

@@ -5,7 +5,7 @@ includes, so that what is the site's own stays in slurm.conf."""
 import os
 import shutil
 
-from . import hosts, slurm
+from . import files, hosts, slurm
 from .config import NODE, VM
 from .errors import ClusterError
 
@@ -82,11 +82,9 @@ def lines(config, folder=None):
 
 def write(path, text):
     """The old file or the new one, whenever somebody reads it."""
-    new = path + ".new"
-    with open(new, "w", encoding="utf-8") as f:
-        f.write(text)
-    os.chmod(new, 0o644)
-    os.rename(new, path)
+    folder, name = os.path.split(path)
+    with files.folder(folder or ".") as at:
+        files.write(at, name, text)
 
 
 SUBMIT_FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "submit.lua")

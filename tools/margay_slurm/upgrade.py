@@ -30,7 +30,8 @@ class Left(ClusterError):
 def lock(config):
     """One upgrade at a time."""
     path = os.path.join(config.state, "upgrade.lock")
-    file = open(path, "a", encoding="ascii")
+    # SlurmUser may have put a link there.
+    file = open(path, "a", encoding="ascii", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o644))
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
