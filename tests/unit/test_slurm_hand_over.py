@@ -2,6 +2,8 @@
 """In which order a node changes hands and is upgraded, with a Slurm and nodes that only note what they are told; and what follows
 where that breaks off. That real ones do as is wanted is tests/system/test_slurm_owners.py's."""
 
+import os
+
 import pytest
 
 from margay_slurm import config, errors, hold, owners, records, remote, slurm, upgrade
@@ -189,7 +191,7 @@ class Run(upgrade.Upgrade):
         self.world, self.status, self.boots, self.rebooted = world, status, boots or to, 255
 
     def ssh(self, node, command, seconds):
-        self.world.told.append((node, command.split()[0]))
+        self.world.told.append((node, "command" if command == self.typed() else command.split()[0]))
         if command == self.config.reboot:
             self.world.nodes[node] = {**self.world.nodes[node], "boot": self.world.nodes[node]["boot"] + "a",
                                       "version": self.boots or self.world.nodes[node]["version"]}
@@ -197,7 +199,7 @@ class Run(upgrade.Upgrade):
         return self.status, "no such package"
 
 
-STEPS = ("state=drain", "end ", "apt-get", "systemctl", "state=resume")
+STEPS = ("state=drain", "end ", "command", "systemctl", "state=resume")
 
 
 def test_upgrade(world):
@@ -213,7 +215,7 @@ def test_upgrade_of_a_management_vm_with_jobs(world):
     give(world, "node")
     world.told.clear()
     assert Run(world).all(["n1"], 1) == {"n1": "done"}
-    assert world.told == [("n1-mgmt", "state=drain"), ("n1", "apt-get"), ("n1", "systemctl"), ("n1", "own node"),
+    assert world.told == [("n1-mgmt", "state=drain"), ("n1", "command"), ("n1", "systemctl"), ("n1", "own node"),
                           ("n1-mgmt", "state=resume")]
 
 
@@ -264,7 +266,7 @@ def test_plan(world):
 
 def test_only_a_reboot(world):
     """Each once, over calls; when all have, the next call reboots all again."""
-    assert Run(world, to=None).all(["n1"], 1) == {"n1": "done"} and ("n1", "apt-get") not in world.told
+    assert Run(world, to=None).all(["n1"], 1) == {"n1": "done"} and ("n1", "command") not in world.told
     assert world.nodes["n1"]["boot"] == "aa"
     world.states["n2"].add("DRAIN")
     assert Run(world, to=None).all(["n1", "n2"], 1) == {"n1": "done", "n2": "left alone"} and world.nodes["n1"]["boot"] == "aaa"
@@ -329,9 +331,44 @@ def test_interrupted_while_the_command_runs(world):
         def ssh(self, node, command, seconds):
             self.interrupted = True
             return super().ssh(node, command, seconds)
-    assert Interrupted(world).all(["n1"], 1) == {} and world.told[-1] == ("n1", "apt-get") and world.reserved == {"n1"}
+    assert Interrupted(world).all(["n1"], 1) == {} and world.told[-1] == ("n1", "command") and world.reserved == {"n1"}
     world.told.clear()
     assert Run(world).all(["n1"], 1) == {"n1": "done"} and ("n1", "systemctl") in world.told
+
+
+# On the node a command goes on when ssh is gone.
+SSH = """#!/bin/sh
+setsid sh -c "$2" >"$0.said" 2>&1 &
+wait $!
+status=$?
+cat "$0.said"
+exit $status
+"""
+# Of two at once the second fails, as with apt's lock.
+APT = """#!/bin/sh
+echo "$DEBIAN_FRONTEND $*" >>%(log)s
+mkdir %(busy)s || { echo E: Could not get lock; exit 100; }
+sleep 1
+rmdir %(busy)s
+"""
+
+
+def test_a_command_that_runs_still(world, tmp_path, monkeypatch):
+    """The call that typed it was killed. The next waits for its end, and then its own runs; neither asks anybody anything."""
+    log, busy = tmp_path / "log", tmp_path / "busy"
+    for name, text in (("ssh", SSH), ("apt-get", APT % {"log": log, "busy": busy})):
+        (tmp_path / name).write_text(text, encoding="ascii")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", "%s:%s" % (tmp_path, os.environ["PATH"]))
+    monkeypatch.delenv("DEBIAN_FRONTEND", raising=False)
+    monkeypatch.setattr(upgrade, "LOCK", str(tmp_path / "lock"))
+    world.site.admin_ssh, world.site.upgrade_timeout = [str(tmp_path / "ssh")], 60
+    run = upgrade.Upgrade(world.site, "0.4", 1, lambda line: None)
+    assert run.ssh("n1", run.typed(), 0.5) == (124, "no end after 0 s") and busy.exists()
+    assert run.ssh("n1", run.typed(), 60) == (0, "nothing")
+    lines = log.read_text(encoding="ascii").splitlines()
+    assert [line.split()[-2:] for line in lines] == [["-q", "update"], ["margay=0.4", "margay-tools=0.4"]] * 2
+    assert all(line.startswith("noninteractive ") for line in lines) and "force-confdef" in lines[1] and "force-confold" in lines[1]
 
 
 def test_a_node_that_answers_once(world):

@@ -15,7 +15,9 @@ SSH = ("ssh -o IdentityFile=/etc/margay/ssh/id_ed25519 -o UserKnownHostsFile=/et
        "-o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -l root")
 # The administrator's, who upgrades: that key opens more than margay-node.
 ADMIN_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -l root"
-UPGRADE = "apt-get -q update && apt-get -qy install margay={version} margay-tools={version}"
+# Nobody is there to answer: a file of /etc that the site has changed stays as it is.
+UPGRADE = ("export DEBIAN_FRONTEND=noninteractive; apt-get -q update && apt-get -qy -o Dpkg::Options::=--force-confdef "
+           "-o Dpkg::Options::=--force-confold install margay={version} margay-tools={version}")
 # What stands in it for nothing.
 CLUSTER = {"controller": None, "store": None, "keys": "/etc/margay/keys", "munge_key": "/etc/margay/munge.key", "ssh": SSH,
            "state": "/var/lib/margay-slurm", "parallel": "128", "order_timeout": "120", "boot_timeout": "300",

@@ -10,6 +10,7 @@ Not by `scontrol reboot`: that asks a slurmd, and a cloud node without a job has
 
 import fcntl
 import os
+import shlex
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,6 +18,8 @@ from . import hold, order, owners, records, remote, slurm
 from .config import NODE, VM
 from .errors import ClusterError
 
+# In the management VM.
+LOCK = "/run/margay-upgrade"
 # ssh's, when the node is gone under it.
 GONE = (0, 255)
 DONE, FAILED, LEFT = "done", "failed", "left alone"
@@ -81,6 +84,10 @@ class Upgrade:
     def command(self):
         return self.config.upgrade.replace("{version}", self.to) if self.to is not None else ""
 
+    def typed(self):
+        """The command that a killed call has left there may run still: this one waits for its end."""
+        return "flock -w %d %s sh -c %s" % (self.config.upgrade_timeout, LOCK, shlex.quote(self.command()))
+
     def require_answer(self, answer):
         if "error" in answer:
             raise Left(answer["error"])
@@ -133,7 +140,7 @@ class Upgrade:
             self.owners.end_vm(node)
         if self.command():
             self.tell("%s: %s" % (node, self.command()))
-            status, said = self.ssh(node, self.command(), self.config.upgrade_timeout)
+            status, said = self.ssh(node, self.typed(), self.config.upgrade_timeout)
             if status:
                 raise ClusterError("the command failed: %s" % said)
         # Who was told that all stays as it is finds no node that reboots.
