@@ -2,7 +2,11 @@
 """In which order a node changes hands and is upgraded, with a Slurm and nodes that only note what they are told; and what follows
 where that breaks off. That real ones do as is wanted is tests/system/test_slurm_owners.py's."""
 
+import importlib.machinery
+import importlib.util
 import os
+import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -136,6 +140,36 @@ def test_turned_back_while_a_job_runs(world):
     assert ("n1", "state=power_down_force") not in world.told
     hold.have("n1")
     assert world.told[-1] == ("n1", "state=power_down_force")
+
+
+class PoolInterrupted(ThreadPoolExecutor):
+    """^C as soon as the node's job is waited for."""
+    world = None
+
+    def map(self, *words, **more):  # pylint: disable=arguments-differ
+        super().map(*words, **more)
+        hold.wait(lambda: self.world.reserved, 10)
+        raise KeyboardInterrupt
+
+
+def test_give_is_interrupted(world, monkeypatch, capsys):
+    """It ends though the job goes on; the node is kept from new ones, and the other way turns back."""
+    path = os.path.join(os.path.dirname(os.path.dirname(owners.__file__)), "margay-slurm")
+    loader = importlib.machinery.SourceFileLoader("margay_slurm_tool", path)
+    tool = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(tool)
+    monkeypatch.setattr(tool, "ThreadPoolExecutor", PoolInterrupted)
+    monkeypatch.setattr(PoolInterrupted, "world", world)
+    monkeypatch.setattr(config, "read", lambda path: world.site)
+    monkeypatch.setattr(hold, "LONGEST", 0.01)
+    world.jobs["n1"] = [["7"]] * 200
+    with pytest.raises(KeyboardInterrupt):
+        tool.do_give(types.SimpleNamespace(config=None, nodes="n1", owner="node"))
+    assert "n1: stopped: `margay-slurm give` goes on, or back\n" in capsys.readouterr().out
+    assert world.told == [] and world.reserved == {"n1"} and owners.Owners(world.site).to("n1") == "node"
+    world.jobs.clear()
+    give(world, "vm")
+    assert not world.reserved and "DRAIN" not in world.states["n1"]
 
 
 @pytest.mark.parametrize("refused", ("own", "end"))

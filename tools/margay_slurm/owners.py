@@ -56,14 +56,14 @@ class Owners:
         self.require_done(remote.send(self.config, node, {"format": order.FORMAT, "order": "end", "node": node,
                                                           "generation": generation.now()}))
 
-    def begin(self, node):
+    def begin(self, node, stopped=lambda: False):
         """The management VM has it: until its slurmd is there."""
         self.send(node, NODE)
         name = self.slurm_name(node, NODE)
-        if not hold.wait(lambda: slurm.is_there(hold.state(name)), self.config.boot_timeout):
+        if not hold.wait(lambda: slurm.is_there(hold.state(name)), self.config.boot_timeout, stopped):
             raise ClusterError("%s: no slurmd after %d s" % (name, self.config.boot_timeout))
 
-    def give(self, node, owner, tell):
+    def give(self, node, owner, tell, stopped=lambda: False):
         """One node to its other owner. Whatever ends this, a second call goes on, and one the other way turns back."""
         self.require_shared(node)
         old, new = self.slurm_name(node, other(owner)), self.slurm_name(node, owner)
@@ -79,10 +79,10 @@ class Owners:
                 raise ClusterError("%s: is drained: %s" % (name, why))
         self.records.write(node, {"owner": record.get("owner", VM), "to": owner})
         tell("%s: no new jobs for %s" % (node, old))
-        hold.empty(old, REASON % WORDS[owner])
+        hold.empty(old, REASON % WORDS[owner], stopped)
         if owner == NODE:
             self.end_vm(node)
-            self.begin(node)
+            self.begin(node, stopped)
         else:
             self.send(node, VM)
         self.records.write(node, {"owner": owner})
