@@ -22,6 +22,8 @@ import sys
 import tempfile
 import time
 
+import pytest
+
 import slurm_machines
 import slurm_typed
 from slurm_machines import write
@@ -254,6 +256,28 @@ class Cluster:
         slurm = [line for line in self.log("slurmctld.log").splitlines() if "debug" not in line][-60:]
         asked = (("squeue", "-o", "%i %u %T %N %r %R"), ("sinfo", "-N", "-l"), ("scontrol", "-o", "show", "node"))
         return "\n".join(own + slurm + [self.run(*words, status=None) for words in asked] + self.rests())
+
+
+def fixtures(count, images, look=lambda cluster: None):
+    """Those of a test file: `whole`, its cluster, and `cluster`, which is free again after each test; then look(cluster)."""
+    @pytest.fixture(name="whole", scope="module")
+    def fixture_whole():
+        made = Cluster(count, images)
+        try:
+            yield made
+        finally:
+            made.close()
+
+    @pytest.fixture(name="cluster")
+    def fixture_cluster(whole):
+        if whole.missed:
+            pytest.fail("an earlier test of this cluster waited in vain: " + whole.missed)
+        yield whole
+        if not whole.missed:
+            whole.wait_free()
+            look(whole)
+
+    return fixture_whole, fixture_cluster
 
 
 if __name__ == "__main__":

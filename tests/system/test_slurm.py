@@ -27,22 +27,7 @@ print(json.dumps(remote.send(config.read(), "n1", order)))
 """
 
 
-@pytest.fixture(name="whole", scope="module")
-def fixture_whole():
-    cluster = slurm_cluster.Cluster(4, slurm_images.make)
-    try:
-        yield cluster
-    finally:
-        cluster.close()
-
-
-@pytest.fixture(name="cluster")
-def fixture_cluster(whole):
-    if whole.missed:
-        pytest.fail("an earlier test of this cluster waited in vain: " + whole.missed)
-    yield whole
-    if not whole.missed:
-        whole.wait_free()
+fixture_whole, fixture_cluster = slurm_cluster.fixtures(4, slurm_images.make)
 
 
 def test_two_nodes_get_the_image_of_each_job(cluster):

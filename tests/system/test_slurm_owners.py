@@ -17,29 +17,17 @@ pytestmark = [pytest.mark.xdist_group("slurm"),
 HAS = "margay owner: the %s VM has the node"
 
 
-@pytest.fixture(name="whole", scope="module")
-def fixture_whole():
-    cluster = slurm_cluster.Cluster(3, slurm_images.make)
-    try:
-        yield cluster
-    finally:
-        cluster.close()
-
-
-@pytest.fixture(name="cluster")
-def fixture_cluster(whole):
-    if whole.missed:
-        pytest.fail("an earlier test of this cluster waited in vain: " + whole.missed)
-    yield whole
-    if not whole.missed:
-        whole.wait_free()
-        assert not [state for name, state in all_states(whole).items() if "-mgmt" in name and re.match("idle|mix|alloc", state)]
-        assert "No reservations" in whole.run("scontrol", "show", "reservation")
-
-
 def all_states(cluster):
     """Of both names of each node."""
     return dict(line.split() for line in cluster.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines())
+
+
+def look(cluster):
+    assert not [state for name, state in all_states(cluster).items() if "-mgmt" in name and re.match("idle|mix|alloc", state)]
+    assert "No reservations" in cluster.run("scontrol", "show", "reservation")
+
+
+fixture_whole, fixture_cluster = slurm_cluster.fixtures(3, slurm_images.make, look)
 
 
 class Typed(threading.Thread):
