@@ -207,6 +207,21 @@ static void test_merged(void **)
 		"net0: sent=3 large=3 bytes=36062 received=0 large=0 bytes=0 dropped=0 bad=0");
 }
 
+/* A frame that is cut finds one buffer for its three pieces: each of the others is one lost. */
+static void test_cut_short(void **)
+{
+	use(1);
+	drive(0, 2, MRG);
+	offer_buffer(2000);
+	use(0);
+	drive(0, 2, ALL);
+	send(MAC(2), 3000, 1000);
+	finish();
+	use(1);
+	assert_int_equal(used(RX), 1);
+	assert_int_equal(dropped(1, NET_DROP_NO_BUFFER), 2);
+}
+
 /*
  * num_buffers lies in two buffers, one byte each; and a driver that offers nothing but empty ones.
  */
@@ -812,7 +827,7 @@ int main(void)
 	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		TEST(test_device), TEST(test_frame), TEST(test_notifications), TEST(test_merged),
-		TEST(test_shapes),
+		TEST(test_cut_short), TEST(test_shapes),
 		TEST(test_made_plain), TEST(test_bad), TEST(test_one_address), TEST(test_bound),
 		TEST(test_cut_in_goes),
 		TEST(test_other_frame_meanwhile),
