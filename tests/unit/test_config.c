@@ -856,6 +856,12 @@ static void meta(void **)
 	assert_false(vm_config_meta_oem(key) || vm_config_meta(&config, 6, &key, &value));
 	assert_true(span_is(vm_config_meta_name(&config, "a", "b"), "2"));
 	assert_true(span_is(vm_config_meta_name(&config, "c", "b"), "b"));
+	/* Several lines of one file. */
+	assert_int_equal(parse(REQUIRED "meta = network-config=a\nmeta = network-config=b\n"
+					"meta = user-data=c\nmeta = user-data=c\n"),
+			 0);
+	assert_string_equal(config.meta, "network-config=a\nnetwork-config=b\n"
+					 "user-data=c\nuser-data=c\n");
 	assert_int_equal(parse(REQUIRED), 0);
 	assert_false(config.meta[0] || vm_config_meta(&config, 0, &key, &value));
 	meta_refused();
@@ -866,7 +872,9 @@ static void meta(void **)
 	snprintf(text + n, sizeof(text) - n, REQUIRED);
 	assert_int_equal(parse(text), 0);
 	assert_int_equal(strlen(config.meta), VM_META_MAX);
-	snprintf(text + n, sizeof(text) - n, "meta = e=\n" REQUIRED);
+	snprintf(text + n - 1, sizeof(text) - n, "0\n" REQUIRED);
+	refused(text, "vm0.conf:4: meta: expected at most 4096 bytes in all lines together");
+	snprintf(text + n - 1, sizeof(text) - n, "\nmeta = e=\n" REQUIRED);
 	refused(text, "vm0.conf:5: meta: expected at most 4096 bytes in all lines together");
 }
 

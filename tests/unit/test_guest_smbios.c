@@ -341,6 +341,8 @@ static void test_uuid(void **)
 	check_uuid(UUID_LONGEST);
 }
 
+#define LONG_63 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
+
 /* What its file says: a serial number that cloud-init knows, systemd's credentials. */
 static void test_meta(void **)
 {
@@ -364,6 +366,12 @@ static void test_meta(void **)
 	config.dmi_node = true;
 	build(node_table, NODE_SIZE);
 	assert_string_equal(say(1, 0, 7), "SERIAL");
+	/* Three of the longest names. */
+	config.dmi_node = false;
+	strcpy(config.meta,
+	       "instance-id=" LONG_63 "\nlocal-hostname=" LONG_63 "\ndsmode=" LONG_63 "\n");
+	build(node_table, NODE_SIZE);
+	assert_string_equal(say(1, 0, 7), "ds=nocloud;dsmode=" LONG_63 ";h=" LONG_63 ";i=" LONG_63);
 }
 
 /* As long as they may be; where there is no room for them none are written. */
