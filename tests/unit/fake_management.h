@@ -69,13 +69,20 @@ const char *monitor_state_name(const struct monitor_vm *info)
 }
 
 static struct vm *management_held; /* what any VM runs as; NULL: as its slot says */
+static unsigned management_holds;
 
 struct vm *monitor_vm_hold(unsigned i)
 {
+	if (management_holds++)
+		abort();
 	return management_held ? management_held : monitor_slots[i].vm;
 }
 
-void monitor_vm_release(void) { }
+void monitor_vm_release(void)
+{
+	management_holds--;
+}
+
 int vm_resume(struct vm *vm)
 {
 	return vm->kept ? -EPERM : 0;
@@ -178,7 +185,7 @@ void vm_device_counts(const struct vm *, void (*say)(const char *text))
 	say("disk=0\treads=1");
 }
 
-static struct net_counts net_counted = { { 1, 60, 0 }, { 2, 120, 0 }, { 3, 4, 5, 6, 7, 8 } };
+static struct net_counts net_counted = { { 1, 60, 0 }, { 2, 120, 0 }, { 3, 4, 5, 6, 7, 0 } };
 
 /* Of the first interface of any VM. */
 bool vm_net_counts(const struct vm *, unsigned number, struct net_counts *out)
@@ -371,7 +378,8 @@ static const char *management_bytes(unsigned session, const void *bytes, u32 siz
 		memcpy(place, copy + sizeof(m), size - sizeof(m));
 	management_serve(&service, session, copy, place ? place : copy + sizeof(m), size, &answer);
 	free(copy);
-	if (answer.size < sizeof(*head) || answer.size > sizeof(answer.data) ||
+	/* Nobody's VM is held when it is answered. */
+	if (management_holds || answer.size < sizeof(*head) || answer.size > sizeof(answer.data) ||
 	    head->magic != MANAGEMENT_MAGIC || head->size != answer.size - sizeof(*head))
 		abort();
 	*what = head->what;
