@@ -35,6 +35,7 @@ static struct {
 	unsigned silent_from; /* the write from which on it does nothing */
 	unsigned writes;
 	bool no_dummy; /* nothing stands in its register behind the answer */
+	bool stays;    /* READING, as if more were to come */
 } bmc;
 static u64 tsc;
 
@@ -45,7 +46,7 @@ static void give(void)
 		bmc.out = bmc.answer[bmc.sent++];
 		bmc.full = true;
 	} else {
-		bmc.state = IDLE;
+		bmc.state = bmc.stays ? READING : IDLE;
 		bmc.full = !bmc.no_dummy;
 	}
 }
@@ -245,6 +246,10 @@ static void test_other_answers(void **)
 	expect(HOST_WATCHDOG_UNKNOWN, "the BMC does not say");
 	reset(NULL);
 	bmc.length = 0;
+	expect(HOST_WATCHDOG_UNKNOWN, "the BMC does not say");
+	/* All of it, and no end. */
+	reset(NULL);
+	bmc.no_dummy = bmc.stays = true;
 	expect(HOST_WATCHDOG_UNKNOWN, "the BMC does not say");
 }
 
