@@ -87,10 +87,10 @@ static void test_one_node(void **)
 
 static void test_several_nodes(void **)
 {
-	make((u16[]){ 4, 0, 3 }, 3, (int[]){ 10, 11, 12, 13 }, 4);
+	make((u16[]){ 4, 0, 3 }, 3, (int[]){ 10, 12, 13, 11 }, 4);
 	assert_int_equal(root_node, 12);
-	assert_true(nodes[0] == 10 && nodes[1] == 11 && nodes[2] == 12 && nodes[3] == 12);
-	/* What is mapped or split later. */
+	assert_true(nodes[0] == 10 && nodes[1] == 12 && nodes[2] == 12 && nodes[3] == 11);
+	/* What is mapped or split later: not as the last region. */
 	assert_int_equal(parts.stage2.node, 12);
 	assert_true(parts.stage2.small_exec);
 }
