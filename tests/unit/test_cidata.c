@@ -65,6 +65,8 @@ static void test_volume(void **)
 			    "LABEL_FATBOOT=cidata\nLABEL=cidata\nVERSION=FAT12\nTYPE=vfat\n");
 	assert_string_equal(ask("mdir -b -i %s :: 2>&1"), "::/meta-data\n::/user-data\n");
 	assert_memory_equal(image + 0x1fe, "\x55\xaa", 2);
+	/* Linux mounts none whose root directory is not of whole sectors; mtools do. */
+	assert_memory_equal(image + 0x11, "\x10\0", 2);
 	assert_non_null(strstr(ask("mdir -i %s :: 2>&1"), " 1980-01-01   0:00  meta-data\n"));
 	/* It is full of nothing: 32 sectors but those of the volume's own and one of each file. */
 	assert_non_null(strstr(ask("mdir -i %s :: 2>&1"), " 13 824 bytes free"));
