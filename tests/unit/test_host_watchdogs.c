@@ -225,6 +225,21 @@ static void server(void)
 	finish();
 }
 
+/* Firmware's largest tick and count: more seconds than a number has room for. */
+static void test_table_longest(void **)
+{
+	static const u32 tick_ms = ~0u;
+
+	table(1, 2);
+	memcpy(buf + 48, &tick_ms, sizeof(tick_ms));
+	entry(4, 1, IO, 32, 0, 3, 0x460, 0, ~0u);
+	entry(8, 0, IO, 8, 0, 1, 0x468, 1, 1);
+	finish();
+	has_ports(0x460, ~0u, 4);
+	has_ports(0x468, 1, 1);
+	expect("WDAT", HOST_WATCHDOG_RUNS, 0xffffffff, NULL);
+}
+
 static void test_table(void **)
 {
 	server();
@@ -431,6 +446,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_none, reset),
 		cmocka_unit_test_setup(test_table, reset),
+		cmocka_unit_test_setup(test_table_longest, reset),
 		cmocka_unit_test_setup(test_table_in_memory, reset),
 		cmocka_unit_test_setup(test_table_unknown, reset),
 		cmocka_unit_test_setup(test_table_without_use, reset),
