@@ -77,6 +77,7 @@ static void test_files(void **)
 	make("meta = public-keys=ssh-ed25519 AAAA me@desk\n"
 	     "meta = role = compute \"new\" \\ a\n"
 	     "meta = user-data=#cloud-config\n"
+	     "meta = dsmode=local\n"
 	     "meta = io.systemd.credential:a.b=c\n"
 	     "meta = public-keys=ssh-rsa BBBB=\n"
 	     "meta = user-data=runcmd: [[touch, \"/a\"]]\n"
@@ -84,6 +85,7 @@ static void test_files(void **)
 	assert_string_equal(ASK_FILE("meta-data"), "instance-id: \"node7\"\n"
 						   "local-hostname: \"node7\"\n"
 						   "role: \"compute \\\"new\\\" \\\\ a\"\n"
+						   "dsmode: \"local\"\n"
 						   "public-keys:\n"
 						   "- \"ssh-ed25519 AAAA me@desk\"\n"
 						   "- \"ssh-rsa BBBB=\"\n");
