@@ -188,7 +188,7 @@ def test_upgrade_goes_on(cluster):
     cluster.until(lambda: not os.path.exists(cluster.path("nodes", "n1", "vms")), "n1 is off")
     cluster.run("pkill", "-9", "-f", "[m]argay-slurm upgrade")
     upgrade.join()
-    assert "n1  " not in cluster.run("squeue") and cluster.node_states()["n1"] == "drained~"
+    assert not cluster.run("squeue", "-h", "-w", "n1").strip() and cluster.node_states()["n1"] == "drained~"
     cluster.mend("n1", "stays-off")
     cluster.ask(reset="n1")
     out = typed(cluster, "upgrade", "--to", "0.6", "n1", user=None)
