@@ -185,7 +185,7 @@ def check_events(events, ended):
     assert all(abs(ended[name] - at[name]) < 2 for name in ("linux", "hang", "keys"))
 
 
-# Of each of two. The machine has three CPUs, one of which is never idle: a build host of two cores, beside others, took 17 s
+# Of each of two. The machine has five CPUs, one of which is never idle: a build host of two cores, beside others, took 17 s
 # for a VM.
 CYCLES = {"qemu": 100, "bochs": 10}
 CYCLE = management.RUN + r"""
@@ -213,16 +213,14 @@ run exits-after margay --json stats watched
 def test_cycles(machine):
     """Two images, each made, started, ended and forgotten again and again beside a VM that computes; each by its own output. No
     byte of memory is lost, and the other VM's CPU has nothing to do for it."""
-    # Bochs gives a core of one thread two APIC IDs, as if it had two.
-    shared = {"allow_smt_sharing": "yes"} if machine == "bochs" else {}
-    own = "memory = 32M\n" + "".join("%s = %s\n" % key for key in shared.items()) + "cmdline = machine=%s mode=" % machine
-    vm = "name = %s\nkernel = %s\ndebug_exit = yes\n" + own + "once\n"
-    watched = "name = watched\nkernel = behave\ncpus = 2-2\n" + own + "hang\n"
+    # Each on a core of its own, though Bochs 3.0 gives a core of one thread two APIC IDs, as if it had two.
+    vm = "name = %%s\nkernel = %%s\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=%s mode=once\n" % machine
+    watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 4-4\ncmdline = machine=%s mode=hang\n" % machine
     files = {"behave": tiny.elf("behave"), "ports": tiny.elf("ports"), "a.conf": vm % ("a", "a"), "b.conf": vm % ("b", "b")}
     script = CYCLE.replace("CYCLES", str(CYCLES[machine]))
     with management.start("management-cycles-" + machine, script, files, machine=machine, others={"watched.conf": watched},
-                         modules={"behave": tiny.elf("behave")}, rights="create, destroy, console, cpus:1, memory:64M",
-                         times=3, **shared) as running:
+                         modules={"behave": tiny.elf("behave")}, rights="create, destroy, console, cpus:2, memory:64M",
+                         node_cpus=5, times=3) as running:
         whole_lines(running)
         running.expect("^.service. margay-test: done")
         console = Console(running)
