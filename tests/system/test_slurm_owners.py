@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Nodes that change their owner, and nodes that are upgraded, in the cluster in namespaces (slurm_cluster.py): the slurmd of a
-compute VM or that of the management VM has a node, never both, and no job is lost. After each test all nodes are their compute
-VMs', none is down, and the other name of none is given jobs."""
+compute VM or that of the management VM has a node, never both, and no job is lost. What docs/cluster.md lets an administrator type
+for it is typed here. After each test all nodes are their compute VMs', none is down, and the other name of none is given jobs."""
 
 import os
 import re
