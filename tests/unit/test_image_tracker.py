@@ -36,13 +36,14 @@ def test_an_answer(tracker):
     """A node is known by the address that it asks from."""
     status, answer = ask(tracker, GOOD)
     assert status == 200 and len(answer["take"]) == 2 and answer["peers"] == []
-    status, answer = ask(tracker, {**GOOD, "port": 7381})
+    status, answer = ask(tracker, {**GOOD, "port": 7381, "begins": True, "heard": ["127.0.0.1:7382"]})
     assert answer["peers"] == ["127.0.0.1:7380"]
 
 
 @pytest.mark.parametrize("change", [
     {"set": "x"}, {"set": 1}, {"pieces": -1}, {"pieces": 1 << 40}, {"port": 0}, {"port": True}, {"got": [4]}, {"got": [-1]},
-    {"got": 0}, {"stalled": ["0"]}, {"dead": ["x"]}, {"dead": [1]}, {"complete": 1}, {"more": 1}])
+    {"got": 0}, {"stalled": ["0"]}, {"dead": ["x"]}, {"dead": [1]}, {"complete": 1}, {"begins": 1},
+    {"heard": ["x"]}, {"more": 1}])
 def test_what_is_no_question(tracker, change):
     assert ask(tracker, {**GOOD, **change})[0] == 400
     assert not tracker.tracker.swarms

@@ -19,12 +19,15 @@ LOOK_S = 1.0  # without a tracker: for so long peers may say what they have befo
 SLOW_S = 0.5  # nobody is slow before that time
 SLOW_TIMES = 4  # nor before so many times what a piece took of late; nor, for stalls are long, before one has come
 TRACKER_TRIES = 3
+MEETS = 3  # a peer that was lost is met again if it asks for something, so often in all
+NOWHERE = 8  # pieces that the tracker hears are with no peer
+LOOKS = 1000  # of so many that are missing
 STALL_S = 2.0  # nothing has come for that time: the tracker is asked again
 
 
 class Peer:
     def __init__(self):
-        self.has = 0
+        self.has, self.answers = 0, False
         self.asked = None  # (piece, when): has not come yet
         self.not_before = 0.0  # it had enough to do
 
@@ -37,11 +40,12 @@ class Swarm:
         self.missing = (1 << pieces) - 1
         for piece in have:
             self.missing &= ~(1 << piece)
-        self.peers, self.lost, self.seen = {}, set(), [0] * pieces
+        self.peers, self.lost, self.seen = {}, {}, [0] * pieces  # lost: {peer: times}
         self.elsewhere = 0  # asked of a peer that is not slow, or of the store
         self.grants, self.store_asked = [], {}
         self.usual_s = None
-        self.began = self.last = now
+        self.began = self.last = self.fed = now  # fed: a peer has sent something
+        self.begins = True  # as far as the tracker knows
         self.report = {"got": [], "dead": []}
         self.ask_again, self.asked_at, self.asking, self.failures = now, now, False, 0
 
@@ -51,9 +55,9 @@ class Swarm:
 
     # What it is told
 
-    def meet(self, name):
-        """A peer that there may be. True: it is new, and wanted."""
-        if name in self.peers or name in self.lost or len(self.peers) >= PEERS:
+    def meet(self, name, asks=False):
+        """A peer that there may be. True: it is new, and wanted. asks: it has asked for something just now, so it is there."""
+        if name in self.peers or len(self.peers) >= PEERS or self.lost.get(name, 0) >= (MEETS if asks else 1):
             return False
         self.peers[name] = Peer()
         return True
@@ -63,17 +67,18 @@ class Swarm:
         peer = self.peers.get(name)
         if peer is None:
             return
+        peer.answers = True
         for piece in pieces:
             if 0 <= piece < self.pieces and not peer.has >> piece & 1:
                 peer.has |= 1 << piece
                 self.seen[piece] += 1
 
-    def lose(self, name):
-        """A peer that does not answer, or lies. It is not met again."""
+    def lose(self, name, lies=False):
+        """A peer that does not answer, or lies. It is not met again, unless it boots, and asks."""
         peer = self.peers.pop(name, None)
         if peer is None:
             return
-        self.lost.add(name)
+        self.lost[name] = MEETS if lies else self.lost.get(name, 0) + 1
         self.report["dead"].append(name)
         if peer.asked:
             self.elsewhere &= ~(1 << peer.asked[0])
@@ -82,7 +87,7 @@ class Swarm:
 
     def grant(self, pieces, now, wait):
         """What the tracker has said: these may be taken from the store; ask again after that time."""
-        self.asking, self.failures = False, 0
+        self.asking, self.failures, self.begins = False, 0, False
         self.ask_again = now + wait
         for piece in pieces:
             if not 0 <= piece < self.pieces:
@@ -99,8 +104,10 @@ class Swarm:
             self.learn(now - self.store_asked.pop(piece, now))
             self.report["got"].append(piece)
             self.elsewhere &= ~(1 << piece)
-        elif name in self.peers:
-            self.answered(self.peers[name], now)
+        else:
+            self.fed = now
+            if name in self.peers:
+                self.answered(self.peers[name], now)
         new = bool(self.missing >> piece & 1)
         self.missing &= ~(1 << piece)
         if piece in self.grants:
@@ -131,6 +138,8 @@ class Swarm:
         return min((peer.not_before for peer in self.peers.values() if peer.not_before > now), default=now + TICK_S)
 
     def learn(self, took):
+        """Not of clocks that jump."""
+        took = min(took, self.late(STALL_S))
         self.usual_s = took if self.usual_s is None else 0.8 * self.usual_s + 0.2 * took
 
     def late(self, least):
@@ -205,14 +214,18 @@ class Swarm:
         return best
 
     def question(self, now):
-        """What the tracker is to be asked now: {got, dead, stalled}; None: nothing."""
+        """What the tracker is to be asked now, as tracker.py has it; None: nothing."""
         seeding = self.report["got"] and len(self.grants) + len(self.store_asked) < STORE_AT_ONCE
         stalled = now - max(self.last, self.asked_at) > self.late(STALL_S)
         if not self.tracked or self.asking or not (now >= self.ask_again or seeding or stalled):
             return None
         self.asking, self.asked_at = True, now
         question, self.report = self.report, {"got": [], "dead": []}
-        question["stalled"] = self.nowhere() if now - self.last > self.late(STALL_S) else []
+        question["stalled"] = self.nowhere() if now - self.fed > self.late(STALL_S) else []
+        if question["stalled"]:
+            question["heard"] = [name for name, peer in self.peers.items() if peer.answers]
+        if self.begins:
+            question["begins"] = True
         return question
 
     def tracker_failed(self, question, now):
@@ -228,4 +241,12 @@ class Swarm:
 
     def nowhere(self):
         """Some pieces that no peer has."""
-        return [piece for piece in range(self.pieces) if self.missing >> piece & 1 and not self.seen[piece]][:8]
+        found, left = [], self.missing & ~self.elsewhere
+        for _ in range(LOOKS):
+            if not left or len(found) == NOWHERE:
+                break
+            piece = (left & -left).bit_length() - 1
+            left &= left - 1
+            if not self.seen[piece]:
+                found.append(piece)
+        return found

@@ -3,7 +3,8 @@
 
     {"set": name, "pieces": how many it has, "port": where the asker serves, "got": [...], "dead": [...], "stalled": [...]}
 
-and "complete" once it wants nothing more. Whoever asks is known by the address that he asks from: nobody names others' as his own.
+and "begins", "heard": [...] and "complete" where tracker.py has them. Whoever asks is known by the address that he asks from:
+nobody names others' as his own.
 """
 
 import random
@@ -19,6 +20,10 @@ SET = re.compile(r"[ic][0-9a-f]{64}")
 PIECES = 1 << 22  # of 64 KiB they are an image of 256 GiB
 
 
+def is_peers(value):
+    return isinstance(value, list) and all(isinstance(peer, str) and node_config.is_peer(peer) for peer in value)
+
+
 def is_numbers(value):
     return isinstance(value, list) and all(type(number) is int and number >= 0 for number in value)
 
@@ -29,7 +34,9 @@ QUESTION = {
     "port": lambda value: type(value) is int and 0 < value < 65536,
     "got": is_numbers,
     "stalled": is_numbers,
-    "dead": lambda value: isinstance(value, list) and all(isinstance(peer, str) and node_config.is_peer(peer) for peer in value),
+    "dead": is_peers,
+    "heard": is_peers,
+    "begins": bool,
     "complete": bool,
 }
 
@@ -53,7 +60,7 @@ class Server:
     async def ask(self, request):
         try:
             question = await request.json()
-            canonical.expect(question, QUESTION, "question", optional=("complete",))
+            canonical.expect(question, QUESTION, "question", optional=("begins", "heard", "complete"))
         except (ValueError, ImageError) as error:
             raise web.HTTPBadRequest(text=str(error)) from error
         pieces = question["pieces"]

@@ -7,7 +7,7 @@ import random
 import time
 
 from . import node_config, serve, swarm
-from .errors import ImageError
+from .errors import ImageError, UnavailableError
 from .fetch import BusyError, MissingError
 
 ANSWER = 1 << 20  # bytes of a tracker's
@@ -23,7 +23,7 @@ class Transfer:
     def __init__(self, node, name, paths, sizes, accept, here, tell=lambda source, size: None):
         self.node, self.name, self.paths, self.sizes, self.accept, self.tell = node, name, paths, sizes, accept, tell
         self.swarm = swarm.Swarm(len(paths), here, random.Random(), time.monotonic(), bool(node.config.tracker))
-        self.log = node.shared.begin(name, here, self.meet)
+        self.log = node.shared.begin(name, here, lambda peer: self.meet(peer, asks=True))
         self.changed = asyncio.Event()
         self.tasks, self.failed = set(), None
         self.store_failures = 0
@@ -73,37 +73,43 @@ class Transfer:
 
     # Peers
 
-    def meet(self, peer):
-        if self.swarm.meet(peer):
-            self.start(self.listen(peer))
+    def meet(self, peer, asks=False):
+        if self.swarm.meet(peer, asks):
+            self.start(self.listen(peer, self.swarm.peers[peer]))
 
-    async def listen(self, peer):
+    def lose(self, peer, met, lies=False):
+        """But not if it has been met again meanwhile."""
+        if self.swarm.peers.get(peer) is met:
+            self.swarm.lose(peer, lies)
+        self.changed.set()
+
+    async def listen(self, peer, met):
         """What a peer has, from now on."""
         log = known = 0
-        while peer in self.swarm.peers and not self.over:
+        while self.swarm.peers.get(peer) is met and not self.over:
             url = "http://%s/have/%s?log=%d&from=%d&port=%d" % (peer, self.name, log, known, self.node.server.port)
             try:
                 data = await self.node.web.get(url, 4 * len(self.paths) + 4, serve.WAIT_S)
             except MissingError:
                 # It does not know of this image yet.
+                self.swarm.has(peer, [])
                 await asyncio.sleep(swarm.TICK_S)
                 continue
             except ImageError:
-                self.swarm.lose(peer)
-                self.changed.set()
+                self.lose(peer, met)
                 return
             number, *pieces = serve.numbers(data) or [0]
             known = len(pieces) + (known if number == log else 0)
             log = number
+            self.swarm.has(peer, pieces)
+            self.changed.set()
             if not pieces:
                 # An honest one has waited for that long already.
                 await asyncio.sleep(swarm.TICK_S)
-                continue
-            self.swarm.has(peer, pieces)
-            self.changed.set()
 
     async def fetch(self, peer, piece):
         url = (self.node.config.store if peer is None else "http://%s/" % peer) + self.paths[piece]
+        met = self.swarm.peers.get(peer)
         try:
             data = await self.node.web.get(url, self.sizes[piece])
             self.accept(piece, data, url)
@@ -113,7 +119,7 @@ class Transfer:
                 self.swarm.busy(peer, time.monotonic())
                 return
             if peer is not None:
-                self.swarm.lose(peer)
+                self.lose(peer, met, lies=not isinstance(error, (MissingError, UnavailableError)))
                 return
             self.store_failures += 1
             if self.store_failures >= STORE_TRIES or isinstance(error, MissingError):
