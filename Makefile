@@ -3,7 +3,7 @@
 # The one Makefile: configuration, image, ISO, tools, tests. `make help` lists
 # the targets; each file of mk/ has one concern. Everything that is made lies under build/.
 #
-# V=1 shows the commands. MACHINE=qemu|bochs|kvm|nested-svm|nested-vtx chooses what `make run` boots.
+# V=1 shows the commands. MACHINE=qemu|bochs|bochs-svm|kvm|nested-svm|nested-vtx chooses what `make run` boots.
 
 MAKEFLAGS += -rR --no-print-directory
 ifeq ($(filter -j%,$(MAKEFLAGS)),)

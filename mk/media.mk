@@ -37,10 +37,10 @@ install: $(B)/margay.elf $(B)/margay-check
 # As what, and by what, the node finds its image: FIRMWARE=bios|uefi, MEDIUM=cd|usb|net.
 FIRMWARE ?= bios
 MEDIUM   ?= cd
-RUN_ISO := $(B)/margay$(if $(filter bochs nested-vtx,$(MACHINE)),-bochs).iso
+RUN_ISO := $(B)/margay$(if $(filter bochs% nested-vtx,$(MACHINE)),-bochs).iso
 RUN_IMAGE := $(if $(filter net,$(MEDIUM)),$(B)/netboot,$(RUN_ISO))
 CPUS    ?= 1
-MEMORY  ?= $(if $(filter bochs nested-%,$(MACHINE)),1G,2G)
+MEMORY  ?= $(if $(filter bochs% nested-%,$(MACHINE)),1G,2G)
 
 # margay-run's status when the operator leaves with Ctrl-].
 LEFT    := 9

@@ -6,7 +6,7 @@ GOALS        := $(or $(MAKECMDGOALS),all)
 CONFIG_GOALS := $(filter-out help clean distclean setup fresh,$(GOALS))
 # By goal, the groups of tools/setup. What is installed for one is a download that somebody waits for.
 groups_for    = $(if $(filter $(1),$(GOALS)),$(2))
-RUN_GROUPS   := $(or $(if $(filter bochs,$(MACHINE)),bochs),$(if $(filter nested-%,$(MACHINE)),test),qemu) \
+RUN_GROUPS   := $(or $(if $(filter bochs%,$(MACHINE)),bochs),$(if $(filter nested-%,$(MACHINE)),test),qemu) \
 	$(if $(filter uefi,$(FIRMWARE)),uefi)
 NEED_TESTS   := test test-full tests-built quick mutants record-results docs/test-full.md nested-host newer-qemu fast-bochs \
 	downloads guest-backports

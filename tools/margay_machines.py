@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 
-NAMES = ("qemu", "bochs", "kvm", "nested-svm", "nested-vtx")
-EMULATOR = {"qemu": "qemu", "bochs": "bochs", "kvm": "kvm", "nested-svm": "qemu", "nested-vtx": "bochs"}  # which of them runs
+NAMES = ("qemu", "bochs", "bochs-svm", "kvm", "nested-svm", "nested-vtx")
+# Which of them runs.
+EMULATOR = {"qemu": "qemu", "bochs": "bochs", "bochs-svm": "bochs", "kvm": "kvm", "nested-svm": "qemu", "nested-vtx": "bochs"}
 FIRMWARE = ("bios", "uefi")
 MEDIA = ("cd", "usb", "disk", "net")
 
@@ -137,15 +138,16 @@ def qemu(image, boot, cpus, memory, port, extra, accel, newer):
         image, boot, cpus, memory, "socket,id=console,host=127.0.0.1,port=%d" % port, extra, accel)
 
 
-# corei7_haswell_4770: skylake's CPUID leaf 0x15 contradicts its TSC. With
-# sync=none idle time is skipped; a person at the console wants real time.
+# VT-x: skylake's CPUID leaf 0x15 contradicts its TSC. SVM: the newest of AMD's.
+BOCHS_MODEL = {"bochs": "corei7_haswell_4770", "bochs-svm": "ryzen"}
+# With sync=none idle time is skipped; a person at the console wants real time.
 BOCHSRC = """\
 config_interface: textconfig
 display_library: {display}
 romimage: file=/usr/share/bochs/BIOS-bochs-latest, options=fastboot
 vgaromimage: file=/usr/share/seabios/vgabios-stdvga.bin
 memory: guest={memory}, host={memory}
-cpu: model=corei7_haswell_4770, count={cpus}, ips=50000000, reset_on_triple_fault=0, ignore_bad_msrs=0
+cpu: model={model}, count={cpus}, ips=50000000, reset_on_triple_fault=0, ignore_bad_msrs=0
 clock: sync={sync}, time0=1000000000
 pci: enabled=1, chipset=i440fx
 vga: extension=vbe, update_freq=1
@@ -163,13 +165,13 @@ debug: action=ignore
 """
 
 
-def bochs(iso, boot, cpus, memory, port, extra, directory, log, interactive, debugger=False):
+def bochs(iso, boot, cpus, memory, port, extra, directory, log, interactive, debugger=False, machine="bochs"):
     """Writes bochsrc into directory; extra: further configuration lines, which override; debugger: who calls talks to Bochs' own,
-    which only Debian's program has."""
+    which only Debian's program has; machine: whose model."""
     fast = os.path.exists(FAST_BOCHS) and not debugger
     program = FAST_BOCHS if fast else find("bochs-bin", "bochs")
     if (boot.firmware, boot.medium) != ("bios", "cd"):
-        raise MachineError("machine bochs has no %s with a %s: only a BIOS and a CD" % (boot.firmware, boot.medium))
+        raise MachineError("machine %s has no %s with a %s: only a BIOS and a CD" % (machine, boot.firmware, boot.medium))
     for rom, package in (
         ("/usr/share/bochs/BIOS-bochs-latest", "bochsbios"),
         ("/usr/share/seabios/vgabios-stdvga.bin", "seabios"),
@@ -181,8 +183,8 @@ def bochs(iso, boot, cpus, memory, port, extra, directory, log, interactive, deb
     rc = os.path.join(directory, "bochsrc")
     with open(rc, "w", encoding="utf-8") as f:
         f.write(BOCHSRC.format(
-            memory=mebibytes(memory), cpus=cpus, iso=os.path.abspath(iso), port=port, log=os.path.abspath(log),
-            sync="slowdown" if interactive else "none", display="nogui" if fast else "term",
+            model=BOCHS_MODEL[machine], memory=mebibytes(memory), cpus=cpus, iso=os.path.abspath(iso), port=port,
+            log=os.path.abspath(log), sync="slowdown" if interactive else "none", display="nogui" if fast else "term",
         ))
         f.writelines(line + "\n" for line in extra)
     if fast:

@@ -39,7 +39,8 @@ End = collections.namedtuple("End", "how vms failed running unstarted")
 
 END_LINE = re.compile(r"^margay: node: end=(\w+)(?: vms=(\d+) failed=(\d+)(?: running=(\d+))?(?: unstarted=(\d+))?)?\s*$",
                       re.MULTILINE)
-BOCHS_BAD_ENTRY = re.compile(r"VMFAIL|VMABORT|VMENTER FAIL")
+# On SVM each check of VMRUN has a line; one of the instruction itself is a guest's that tries it in ring 3.
+BOCHS_BAD_ENTRY = re.compile(r"VMFAIL|VMABORT|VMENTER FAIL|\de\[CPU\d+ *\] (?:SVM: )?VMRUN(?: CR|(?:\(\))?: (?!with CPL))")
 BOCHS_STUCK = "3rd (13) exception with no resolution"
 STARTING = 120.0  # seconds until the emulator connects its serial port, on a busy machine
 GRACE_OFF = 60.0  # from the last line, or the console's end, to the end of the emulator
@@ -166,9 +167,9 @@ class Node:
         if self.host_log:
             command = margay_nested.command(machine, image, boot, cpus, memory, port, extra, self._directory.name,
                                             self.host_log, self.bochs_log, interactive, accel, host)
-        elif machine == "bochs":
+        elif self.emulator == "bochs":
             command = margay_machines.bochs(image, boot, cpus, memory, port, extra, self._directory.name,
-                                            self.bochs_log, interactive)
+                                            self.bochs_log, interactive, machine=machine)
         else:
             if machine == "kvm":
                 margay_machines.check_nested_kvm()

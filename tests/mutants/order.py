@@ -29,7 +29,7 @@ BLIND = ("test_source", "test_configs", "test_bench", "test_emulator", "test_gue
 # A backend never runs on the other vendor's machine: what is for that one comes last.
 OTHER = {"vmx": "qemu", "svm": "bochs"}
 # Of each machine, in the name of a test: the emulator whose CPU it has.
-EMULATORS = (("bochs", re.compile(r"bochs|vtx|vmx")), ("qemu", re.compile(r"qemu|svm")))
+EMULATORS = (("bochs", re.compile(r"bochs(?!-svm)|vtx|vmx")), ("qemu", re.compile(r"qemu|svm")))
 MOST_KILLERS, MOST_NAMED = 8, 6
 # A phase of a test may take so much longer than it ever did, or, where nobody knows that, this long.
 TIMES, MORE, PATIENCE = 5, 120, 3600

@@ -3,7 +3,7 @@
 
 import os
 
-GUEST_MEMORY = {"qemu": "256M", "bochs": "256M", "nested-svm": "256M", "nested-vtx": "256M"}
+GUEST_MEMORY = {"qemu": "256M", "bochs": "256M", "bochs-svm": "256M", "nested-svm": "256M", "nested-vtx": "256M"}
 # Keys by which interrupts = auto is emulated; vmm/config/config_direct.c has all reasons.
 EMULATED_BY = {"topology": "flat", "clock": "freeze", "allow_smt_sharing": "yes", "counters": "yes"}
 EMULATED_BY_WORD = {"nox2apic", "nopv"}  # of cmdline; config_linux.c

@@ -88,7 +88,7 @@ EMULATED, FLAT = LINUX + "interrupts = emulated\n", LINUX + "topology = flat\n"
     ("direct", {}), ("direct", {"interrupts": "direct"}), ("direct", {"exits": True}), ("direct", {"elf": "other"}),
     ("emulated", {"interrupts": "emulated"}), ("emulated", {"vms": [FLAT]}), ("nothing", {"vms": [EMULATED]}),
     ("nothing", {"elf": "cannot"}), ("emulated", {"vms": [LINUX, LINUX]}), ("emulated", {"machine": "nested-svm"}),
-    ("nothing", {"machine": "nested-svm", "vms": [EMULATED]}),
+    ("emulated", {"machine": "bochs-svm"}), ("nothing", {"machine": "nested-svm", "vms": [EMULATED]}),
 ))
 def test_right(judge, said, options):
     judge(said, **options)
@@ -100,7 +100,7 @@ def test_right(judge, said, options):
     ("emulated", {"interrupts": "direct"}), ("emulated", {"elf": "other"}), ("direct", {"interrupts": "emulated"}),
     ("nothing", {"interrupts": "emulated"}), ("direct", {"vms": [FLAT]}), ("direct", {"vms": [EMULATED]}),
     ("emulated", {"vms": [EMULATED]}), ("emulated", {"vms": [LINUX + "interrupts = direct\n"] * 2}),
-    ("direct", {"machine": "nested-svm"}),
+    ("direct", {"machine": "nested-svm"}), ("direct", {"machine": "bochs-svm"}),
 ))
 def test_wrong_mode(judge, said, options):
     with pytest.raises(AssertionError):
