@@ -73,6 +73,17 @@ def test_times_are_taken_away(size):
     assert got + lines.take("", last=True) == clean
 
 
+def test_bad_entries():
+    """What Bochs says of one, on VT-x and on SVM; and what it says of guests."""
+    bad = margay_run.BOCHS_BAD_ENTRY.search
+    for line in ("VMENTER FAIL: VMCS guest invalid CR0", "VMFAIL: VMCS host state", "VMABORT: ", "VMRUN: Guest EFER.SVME = 0",
+                 "VMRUN(): NCR3 reserved bits set !", "SVM: VMRUN CR4 is broken !"):
+        assert bad("00112233445e[CPU0  ] " + line), line
+    for line in ("VMRUN: with CPL!=0 cause #GP(0)", "SVM VMEXIT: I/O port 0x03f8", "VMEXIT reason = 10 (CPUID)"):
+        assert not bad("00112233445e[CPU0  ] " + line), line
+    assert not bad("00112233445d[CPU0  ] VMRUN: Starting Nested Paging Mode !")
+
+
 def test_panic_is_no_good_end():
     """What margay-run makes of last lines, without a machine."""
     judge = margay_run.judge

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 
+import margay_run
 import node
 import numa
 import pytest
@@ -72,6 +73,17 @@ def test_vcpus(machine, node_cpus, cpus, where):
     run = node.run_guest("smp-" + cpus.replace(",", "_"), machine, "margay.test=smp", vm={"cpus": cpus}, cpus=node_cpus,
                          acpi=numa.BOCHS_NODES if machine == "bochs" else (), **BY_INSTRUCTIONS.get(machine, {}))
     check(run, machine, node_cpus, where, range(node_cpus))
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_second_judge_of_svm():
+    """To userspace and back on Bochs' SVM. More of it failed there (docs/testing.md)."""
+    run = node.run_guest("smp-boot", node.BOCHS_SVM, "margay.test=end margay.end=poweroff", vm={"cpus": "2"}, cpus=2)
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    for cpu in range(2):
+        assert run.has_line(r"vm0: vcpu%d: CPU %d, APIC ID %d.*" % (cpu, cpu, cpu))
+        assert run.has_line(r"vm0: vcpu%d: exits=[1-9]\d* .*" % cpu)
 
 
 def test_sparse_and_wide_apic_ids():
