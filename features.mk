@@ -75,7 +75,7 @@ files-VM_IOAPIC       := vmm/dev/apic/ioapic.c
 files-VM_UART         := vmm/dev/board/uart16550.c
 files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
 files-VIRTIO          := vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_blk.c vmm/dev/virtio/virtio_console.c \
-	vmm/dev/virtio/virtqueue.c vmm/pci/pci_virtual.c vmm/config/config_disk.c vmm/config/config_meta.c \
+	vmm/dev/virtio/virtqueue.c vmm/dev/virtio/pieces.c vmm/pci/pci_virtual.c vmm/config/config_disk.c vmm/config/config_meta.c \
 	vmm/config/meta_lines.c vmm/dev/virtio/cidata.c
 files-MANAGEMENT_VM   := arch/x86_64/cpu/sha256.c vmm/management/% vmm/node/outcome.c vmm/vm/device_counts.c vmm/slots/slot_own.c \
 	vmm/slots/node_events.c vmm/dev/virtio/virtio_management.c vmm/config/config_control.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/virtio.sources @tests/unit/fake_vm.sources -lcmocka */
-/* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_blk.c vmm/dev/virtio/virtio_console.c vmm/dev/virtio/virtqueue.c vmm/pci/pci_virtual.c */
+/* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_blk.c vmm/dev/virtio/virtio_console.c vmm/dev/virtio/virtqueue.c vmm/dev/virtio/pieces.c vmm/pci/pci_virtual.c */
 /*
  * A hostile virtio driver: the input is registers and configuration space written, rings and
  * descriptors that say anything, and what is typed. Checked: a disk that is a module stays as it

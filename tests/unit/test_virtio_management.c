@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_management.c vmm/dev/virtio/virtqueue.c vmm/pci/pci_virtual.c vmm/memory/guest_mem.c @tests/unit/fake_vm.sources */
+/* UNIT: vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_management.c vmm/dev/virtio/virtqueue.c vmm/dev/virtio/pieces.c vmm/pci/pci_virtual.c vmm/memory/guest_mem.c @tests/unit/fake_vm.sources */
 /*
  * The ports of the management VM, against a driver as virtio 1.2, 5.3 has it, and one that errs.
  * What is asked is answered by this file.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/virtio/virtqueue.c */
+/* UNIT: vmm/dev/virtio/virtqueue.c vmm/dev/virtio/pieces.c */
 /*
  * Split virtqueues (virtio 1.2, 2.7) against a driver that keeps the rules and one that does not:
  * chains, indirect tables, the event index; and each way in which a ring can be broken.
@@ -47,13 +47,33 @@ enum { NEXT = 1, WRITE = 2, INDIRECT = 4 };
 static struct virtq q;
 static struct virtq_chain chain;
 
-static void *memory(void *guest, u64 gpa, u64 size)
+/* What buffers are in: two regions that touch, from LOW on, which are far apart in the host. */
+#define LOW 0x1000ull
+#define MIDDLE 0x4000ull
+#define HIGH 0x8000ull
+static u8 first[MIDDLE - LOW], second[HIGH - MIDDLE];
+static unsigned looked; /* how often it was looked up */
+
+static bool memory(void *guest, u64 gpa, struct gpa_window *w)
 {
+	const struct gpa_window all[] = { { BASE, sizeof(ram), (u8 *)&ram },
+					  { LOW, sizeof(first), first },
+					  { MIDDLE, sizeof(second), second } };
+
 	assert_ptr_equal(guest, &ram);
-	if (gpa < BASE || gpa - BASE > sizeof(ram) || size > sizeof(ram) - (gpa - BASE))
-		return NULL;
-	return (u8 *)&ram + (gpa - BASE);
+	looked++;
+	for (unsigned i = 0; i < ARRAY_SIZE(all); i++) {
+		if (gpa - all[i].gpa >= all[i].size)
+			continue;
+		*w = all[i];
+		return true;
+	}
+	return false;
 }
+
+/* A piece of the chain: where it is, and how long. */
+#define PIECE(i, where, length) \
+	assert_true(chain.piece[i].at == (where) && chain.piece[i].size == (length))
 
 static unsigned told;
 
@@ -95,7 +115,7 @@ static void offer(u16 head)
 
 static int next(void)
 {
-	return virtq_next(&q, memory, &chain);
+	return virtq_next(&q, &chain);
 }
 
 static void test_chain(void **)
@@ -109,8 +129,10 @@ static void test_chain(void **)
 	assert_int_equal(chain.head, 3);
 	assert_int_equal(chain.count, 3);
 	assert_int_equal(chain.readable, 1);
-	assert_true(chain.buffer[1].addr == 0x2000 && chain.buffer[1].len == 512);
-	assert_true(chain.buffer[2].addr == 0x3000 && chain.buffer[2].len == 1);
+	PIECE(0, first, 16);
+	PIECE(1, first + 0x1000, 512);
+	PIECE(2, first + 0x2000, 1);
+	assert_true(chain.bytes[0] == 16 && chain.bytes[1] == 513 && chain.buffers == 3);
 	assert_int_equal(next(), 0);
 	virtq_put_back(&q, 1);
 	assert_int_equal(next(), 1);
@@ -128,7 +150,7 @@ static void test_round(void **)
 		desc(head, i, i + 1, 0, 0);
 		offer(head);
 		assert_int_equal(next(), 1);
-		assert_true(chain.head == head && chain.count == 1 && chain.buffer[0].addr == i);
+		assert_true(chain.head == head && chain.count >= 1 && chain.bytes[0] == i + 1);
 		virtq_done(&q, chain.head, i);
 		assert_true(ram.used.index == (u16)(i + 1) && ram.used.ring[i % SIZE].id == head);
 		assert_int_equal(ram.used.ring[i % SIZE].len, i);
@@ -145,7 +167,8 @@ static void test_indirect(void **)
 	offer(0);
 	assert_int_equal(next(), 1);
 	assert_true(chain.count == 3 && chain.readable == 2);
-	assert_true(chain.buffer[1].addr == 0x2000 && chain.buffer[2].addr == 0x4000);
+	PIECE(1, first + 0x1000, 64);
+	PIECE(2, second, 32);
 }
 
 static void broken(void)
@@ -205,11 +228,93 @@ static void test_longest(void **)
 	for (unsigned i = 0; i < VIRTQ_SIZE; i++)
 		indirect(i, i, 1, i + 1 < VIRTQ_SIZE ? NEXT : 0, (u16)(i + 1));
 	offer(0);
+	looked = 0;
 	assert_int_equal(next(), 1);
-	assert_int_equal(chain.count, VIRTQ_SIZE);
+	assert_int_equal(chain.buffers, VIRTQ_SIZE);
 	desc(1, 0, 1, NEXT, 0);
 	offer(1);
 	assert_int_equal(next(), -EINVAL);
+}
+
+/* One look-up a region, and a piece in each; what is none is a piece without an address. */
+static void test_pieces(void **)
+{
+	desc(0, AT(ram.indirect), 6 * 16, INDIRECT, 0);
+	indirect(0, LOW + 8, 4, NEXT, 1);
+	indirect(1, LOW, MIDDLE - LOW, NEXT, 2);
+	indirect(2, MIDDLE - 5, 12, NEXT, 3);
+	indirect(3, LOW, 0, NEXT | WRITE, 4);
+	indirect(4, MIDDLE - 1, HIGH - MIDDLE + 101, NEXT | WRITE, 5);
+	indirect(5, BIT(40), 7, WRITE, 0);
+	offer(0);
+	looked = 0;
+	assert_int_equal(next(), 1);
+	assert_true(chain.count == 8 && chain.readable == 4 && chain.buffers == 6);
+	PIECE(0, first + 8, 4);
+	PIECE(1, first, MIDDLE - LOW);
+	PIECE(2, first + MIDDLE - LOW - 5, 5);
+	PIECE(3, second, 7);
+	PIECE(4, first + MIDDLE - LOW - 1, 1);
+	PIECE(5, second, HIGH - MIDDLE);
+	PIECE(6, NULL, 100);
+	PIECE(7, NULL, 7);
+	assert_true(chain.bytes[0] == MIDDLE - LOW + 16);
+	assert_true(chain.bytes[1] == HIGH - MIDDLE + 101 + 7);
+	/* The table, first, second, first, second, and two that are none. */
+	assert_int_equal(looked, 7);
+	/* To be read behind an empty one that is to be written. */
+	indirect(4, LOW, 1, 0, 0);
+	broken();
+}
+
+/* As many pieces as there may be; more are those of buffers that overlap. */
+static void test_too_many_pieces(void **)
+{
+	for (unsigned over = 0; over < 2; over++) {
+		desc(0, AT(ram.indirect), 16 * VIRTQ_SIZE, INDIRECT, 0);
+		for (unsigned i = 0; i < VIRTQ_SIZE; i++)
+			indirect(i, MIDDLE - 1, i < GPA_MAP_MAX + over ? 2 : 1,
+				 i + 1 < VIRTQ_SIZE ? NEXT : 0, (u16)(i + 1));
+		offer(0);
+		assert_int_equal(next(), over ? -EINVAL : 1);
+		assert_int_equal(chain.count, VIRTQ_PIECES);
+	}
+}
+
+/* ---- copies by lists ---- */
+
+static void test_copies(void **)
+{
+	u8 a[40], b[40];
+	const struct piece in[] = { { a, 3 }, { a, 0 }, { a + 10, 20 }, { NULL, 9 }, { a, 9 } },
+			   out[] = { { b, 1 }, { b + 20, 9 }, { b + 5, 11 } };
+	struct place from = { in, in + 5, 0 }, to = { out, out + 3, 0 };
+
+	for (unsigned i = 0; i < sizeof(a); i++)
+		a[i] = (u8)(i + 1);
+	memset(b, 0xee, sizeof(b));
+	assert_int_equal(pieces_copy(&to, &from, 0), COPY_DONE);
+	assert_int_equal(pieces_copy(&to, &from, 2), COPY_DONE);
+	assert_true(b[0] == 1 && b[20] == 2 && b[21] == 0xee);
+	/* Both go on, over several pieces of either. */
+	assert_int_equal(pieces_copy(&to, &from, 12), COPY_DONE);
+	assert_true(b[21] == 3 && !memcmp(b + 22, a + 10, 7) && b[29] == 0xee);
+	assert_true(!memcmp(b + 5, a + 17, 4) && b[9] == 0xee);
+	/* The receiver's ends. */
+	assert_int_equal(pieces_copy(&to, &from, 8), COPY_SHORT);
+	assert_true(!memcmp(b + 5, a + 17, 11) && b[16] == 0xee && b[1] == 0xee && b[4] == 0xee);
+	/* From a place behind the first pieces; up to what is nobody's RAM, and from within it. */
+	from = (struct place){ in, in + 5, 3 + 18 };
+	to = (struct place){ out, out + 3, 10 };
+	assert_int_equal(pieces_copy(&to, &from, 3), COPY_SHORT);
+	assert_true(b[5] == a[28] && b[6] == a[29] && b[7] == a[19]);
+	from = (struct place){ in, in + 5, 3 + 20 + 8 };
+	assert_int_equal(pieces_copy(&to, &from, 1), COPY_SHORT);
+	from = (struct place){ in, in + 5, 3 + 20 + 9 };
+	assert_int_equal(pieces_copy(&to, &from, 2), COPY_DONE);
+	assert_true(b[7] == a[0] && b[8] == a[1]);
+	from = (struct place){ in, in + 3, 23 };
+	assert_int_equal(pieces_copy(&to, &from, 1), COPY_SHORT);
 }
 
 static void test_broken_rings(void **)
@@ -238,7 +343,7 @@ static void test_areas(void **)
 	not_enabled(0, AT(ram.desc) + 8);
 	not_enabled(1, AT(ram.avail) + 1);
 	not_enabled(2, AT(ram.used) + 2);
-	not_enabled(0, 0x1000);
+	not_enabled(0, HIGH);
 	not_enabled(1, ~1ull);
 	/* The used ring's last byte is the first beyond: its event index counts. */
 	not_enabled(2, BASE + sizeof(ram) - (4 + 8 * SIZE));
@@ -336,10 +441,10 @@ static void test_quiet(void **)
 	assert_int_equal(ram.used.flags, 1);
 	q.event_index = true;
 	q.next_avail = ram.avail.index = 5;
-	assert_int_equal(virtq_next(&q, memory, &chain), 0);
+	assert_int_equal(virtq_next(&q, &chain), 0);
 	assert_int_equal(ram.used.avail_event, 0);
 	q.quiet = false;
-	assert_int_equal(virtq_next(&q, memory, &chain), 0);
+	assert_int_equal(virtq_next(&q, &chain), 0);
 	assert_int_equal(ram.used.avail_event, 5);
 }
 
@@ -351,6 +456,9 @@ int main(void)
 		cmocka_unit_test_setup(test_indirect, setup),
 		cmocka_unit_test_setup(test_broken_chains, setup),
 		cmocka_unit_test_setup(test_longest, setup),
+		cmocka_unit_test_setup(test_pieces, setup),
+		cmocka_unit_test_setup(test_too_many_pieces, setup),
+		cmocka_unit_test_setup(test_copies, setup),
 		cmocka_unit_test_setup(test_broken_rings, setup),
 		cmocka_unit_test_setup(test_areas, setup),
 		cmocka_unit_test_setup(test_interrupts, setup),

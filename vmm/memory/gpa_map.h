@@ -18,6 +18,13 @@ struct gpa_region {
 	int node;
 };
 
+/* What lies together in such a region, and where the monitor finds it. */
+struct gpa_window {
+	u64 gpa;
+	u64 size;
+	u8 *at;
+};
+
 /* Sorted by gpa, no overlap, sizes multiples of 4 KiB. */
 struct gpa_map {
 	unsigned count;

@@ -33,6 +33,26 @@ void *guest_ptr(struct vm *vm, gpa_t addr, u64 size)
 	return host_hpa_to_virt(hpa(r->hpa + (addr.v - r->gpa)));
 }
 
+bool guest_window(struct vm *vm, gpa_t addr, struct gpa_window *w)
+{
+	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, addr.v);
+	u64 from, end;
+
+	if (!r)
+		return false;
+	from = r->hpa;
+	end = r->hpa + r->size;
+	if (unlikely(is_lost(from, r->size))) {
+		from = ALIGN_DOWN(r->hpa + (addr.v - r->gpa), PAGE_SIZE);
+		end = host_memory_lost_in(from, end);
+	}
+	if (from == end)
+		return false;
+	*w = (struct gpa_window){ r->gpa + (from - r->hpa), end - from,
+				  host_hpa_to_virt(hpa(from)) };
+	return true;
+}
+
 int guest_lost(struct vm *vm)
 {
 	u64 at;

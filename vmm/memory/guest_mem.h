@@ -8,6 +8,7 @@
 
 #include <margay/types.h>
 
+struct gpa_window;
 struct hvm_context;
 struct vcpu;
 struct vm;
@@ -18,6 +19,12 @@ struct vm;
  * access them by mc_access.h only.
  */
 void *guest_ptr(struct vm *vm, gpa_t gpa, u64 size);
+
+/*
+ * The same for who looks up many addresses: all that lies about the one. False, and *w as it was:
+ * it is no RAM, or lost.
+ */
+bool guest_window(struct vm *vm, gpa_t gpa, struct gpa_window *w);
 
 /*
  * Copies from or to guest RAM across extents. 0; -EFAULT, and nothing more copied past the first

@@ -68,9 +68,9 @@ static const struct pci_virtual_cap caps[] = {
 	{ 0 },
 };
 
-static void *memory(void *vm, u64 addr, u64 size)
+static bool ram(void *vm, u64 addr, struct gpa_window *w)
 {
-	return guest_ptr(vm, gpa(addr), size);
+	return guest_window(vm, gpa(addr), w);
 }
 
 static void lost(void *vm)
@@ -116,96 +116,65 @@ bool virtio_others_may(const struct virtio *v, unsigned queue)
 
 bool virtio_next(struct virtio *v, unsigned queue)
 {
-	int got = v->status & STATUS_NEEDS_RESET ? 0
-						 : virtq_next(&v->queue[queue], memory, &v->chain);
+	int got = v->status & STATUS_NEEDS_RESET ? 0 : virtq_next(&v->queue[queue], &v->chain);
 
 	if (got < 0)
 		broken(v);
 	return got > 0;
 }
 
-u64 virtio_bytes(const struct virtio *v, bool writable)
+struct place virtio_place(const struct virtio *v, bool writable, u64 at)
 {
-	const struct virtq_chain *c = &v->chain;
-	u64 sum = 0;
+	const struct piece *first = v->chain.piece, *middle = first + v->chain.readable;
 
-	for (unsigned i = writable ? c->readable : 0; i < (writable ? c->count : c->readable); i++)
-		sum += c->buffer[i].len;
-	return sum;
+	if (writable)
+		return (struct place){ middle, first + v->chain.count, at };
+	return (struct place){ first, middle, at };
 }
 
-/* One of the two ways, buffer by buffer. */
-static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write)
+bool virtio_copy(struct vm *to_vm, struct place *to, struct vm *from_vm, struct place *from,
+		 u64 size)
 {
-	const struct virtq_chain *c = &v->chain;
+	enum copied copied = pieces_copy(to, from, size);
 
-	for (unsigned i = write ? c->readable : 0; size && i < (write ? c->count : c->readable);
-	     i++) {
-		const struct virtq_buffer *b = &c->buffer[i];
-		u64 n = at < b->len ? MIN(b->len - at, size) : 0;
-		gpa_t from = gpa(b->addr + at);
-
-		if (n && (write ? guest_write(v->pci.vm, from, buf, n)
-				: guest_read(v->pci.vm, from, buf, n)))
-			return false;
-		at -= MIN(at, (u64)b->len);
-		buf += n;
-		size -= n;
+	/* Whose it is: guest_lost() does nothing to others. */
+	if (unlikely(copied == COPY_LOST)) {
+		if (to_vm)
+			guest_lost(to_vm);
+		if (from_vm)
+			guest_lost(from_vm);
 	}
-	return !size;
+	return copied == COPY_DONE;
+}
+
+bool virtio_get(struct virtio *v, struct place *from, void *buf, u64 size)
+{
+	const struct piece flat = { buf, size };
+	struct place to = { &flat, &flat + 1, 0 };
+
+	return virtio_copy(NULL, &to, v->pci.vm, from, size);
+}
+
+bool virtio_put(struct virtio *v, struct place *to, const void *buf, u64 size)
+{
+	const struct piece flat = { (u8 *)(uintptr_t)buf, size };
+	struct place from = { &flat, &flat + 1, 0 };
+
+	return virtio_copy(v->pci.vm, to, NULL, &from, size);
 }
 
 bool virtio_read(struct virtio *v, u64 at, void *buf, u64 size)
 {
-	return transfer(v, at, buf, size, false);
+	struct place from = virtio_place(v, false, at);
+
+	return virtio_get(v, &from, buf, size);
 }
 
 bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size)
 {
-	return transfer(v, at, (u8 *)(uintptr_t)buf, size, true);
-}
+	struct place to = virtio_place(v, true, at);
 
-/*
- * Where the place is: the buffer, behind those that end before it; false: the chain has no more, up
- * to buffer `end`.
- */
-static bool find(const struct virtq_chain *c, struct virtio_place *place, unsigned end)
-{
-	for (; place->buffer < end && place->at >= c->buffer[place->buffer].len; place->buffer++)
-		place->at -= c->buffer[place->buffer].len;
-	return place->buffer < end;
-}
-
-/* No piece of RAM ends within a page. */
-bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, struct virtio_place *place,
-		 u64 size)
-{
-	struct virtio_place to = { v->chain.readable, at };
-
-	while (size) {
-		const struct virtq_buffer *in, *out;
-		const void *p;
-		int err;
-		u64 n;
-
-		if (!find(&from->chain, place, from->chain.readable) ||
-		    !find(&v->chain, &to, v->chain.count))
-			return false;
-		in = &from->chain.buffer[place->buffer];
-		out = &v->chain.buffer[to.buffer];
-		n = MIN(MIN(in->len - place->at, out->len - to.at), size);
-		n = MIN(n, PAGE_SIZE - (in->addr + place->at) % PAGE_SIZE);
-		p = guest_ptr(from->pci.vm, gpa(in->addr + place->at), n);
-		err = p ? guest_write(v->pci.vm, gpa(out->addr + to.at), p, n) : -EFAULT;
-		if (err == -EIO)
-			guest_lost(from->pci.vm);
-		if (err)
-			return false;
-		place->at += n;
-		to.at += n;
-		size -= n;
-	}
-	return true;
+	return virtio_put(v, &to, buf, size);
 }
 
 /* ---- registers --------------------------------------------------------------------------- */
@@ -250,7 +219,7 @@ static void enable(struct virtio *v, struct virtq *q)
 		return;
 	q->event_index = v->accepted & FEATURE_EVENT_INDEX;
 	q->quiet = v->quiet && v->quiet(v, v->selected);
-	if (virtq_enable(q, memory, lost, v->pci.vm))
+	if (virtq_enable(q, ram, lost, v->pci.vm))
 		broken(v);
 }
 

@@ -72,24 +72,24 @@ bool virtio_next(struct virtio *v, unsigned queue);
 void virtio_again(struct virtio *v, struct vcpu *vcpu, unsigned queue);
 /* Tells the driver, if it wants to know, what was given back. */
 void virtio_interrupt(struct virtio *v, unsigned queue);
+/* Where byte `at` is of what the device reads, or writes, in the chain. */
+struct place virtio_place(const struct virtio *v, bool writable, u64 at);
 /*
- * Copies between buf and the chain, from byte `at` of what the device reads, or writes. False: that
- * is not in the guest's RAM.
+ * Copies between lists, `size` bytes, both places go on; whose memory they are, NULL: the
+ * hypervisor's. False: one ends, or is no RAM there, or is lost, which ends that VM.
  */
+bool virtio_copy(struct vm *to_vm, struct place *to, struct vm *from_vm, struct place *from,
+		 u64 size);
+/* Copies between buf and the chain, from a place of what the device reads, or writes. */
+bool virtio_get(struct virtio *v, struct place *from, void *buf, u64 size);
+bool virtio_put(struct virtio *v, struct place *to, const void *buf, u64 size);
+/* The same from byte `at` on. */
 bool virtio_read(struct virtio *v, u64 at, void *buf, u64 size);
 bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size);
-/*
- * Copies between two guests: the next `size` bytes of what one device reads to byte `at` of what
- * the other writes. *place: how far it is there; it goes forward only, so that many copies are one
- * walk along both chains.
- */
-struct virtio_place {
-	unsigned buffer;
-	u64 at; /* in it, or behind */
-};
-bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, struct virtio_place *place,
-		 u64 size);
 /* Bytes of the chain that the device reads, or writes. */
-u64 virtio_bytes(const struct virtio *v, bool writable);
+static inline u64 virtio_bytes(const struct virtio *v, bool writable)
+{
+	return v->chain.bytes[writable];
+}
 
 #endif

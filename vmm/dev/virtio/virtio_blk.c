@@ -90,22 +90,19 @@ static void *content(const struct disk *d, u64 at, u64 *n)
 	return (u8 *)(uintptr_t)d->module + at;
 }
 
-/* Reads or writes sectors from `from` of the chain's part on. */
+/* Reads or writes sectors from `at` on. */
 static u8 copy(struct disk *d, u64 at, u64 size, bool in)
 {
 	static const u8 zeros[SECTOR];
+	struct virtio *v = &d->virtio;
+	struct place chain = virtio_place(v, in, in ? 0 : sizeof(struct request));
 
 	for (u64 done = 0, n; done < size; done += n) {
-		bool copied;
 		void *p;
 
 		n = size - done;
 		p = content(d, at + done, &n); /* NULL: within the last sector */
-		if (in)
-			copied = virtio_write(&d->virtio, done, p ? p : zeros, n);
-		else
-			copied = virtio_read(&d->virtio, sizeof(struct request) + done, p, n);
-		if (!copied)
+		if (in ? !virtio_put(v, &chain, p ? p : zeros, n) : !virtio_get(v, &chain, p, n))
 			return STATUS_ERROR;
 	}
 	return STATUS_OK;

@@ -9,7 +9,6 @@
 
 #include "vmm/dev/virtio/net_vlan.h"
 #include "vmm/dev/virtio/virtio_net.h"
-#include "vmm/memory/guest_mem.h"
 
 /*
  * What is done in one go, with the segment's lock held, and before the vCPU looks at what may keep
@@ -72,25 +71,26 @@ static bool begin(struct hold *h, u32 cost)
  * behind the head.
  */
 static bool copy(struct virtio *v, u64 at, const struct frame *f, u32 from, u64 size,
-		 struct virtio_place *rest)
+		 struct place *rest)
 {
 	u64 n = f->flat || from >= f->head_size ? 0 : MIN(size, (u64)f->head_size - from);
+	struct place to = virtio_place(v, true, at);
 
 	if (f->flat)
-		return virtio_write(v, at, f->flat + from, size);
-	return (!n || virtio_write(v, at, f->head + from, n)) &&
-	       virtio_copy(v, at + n, &f->from->virtio, rest, size - n);
+		return virtio_put(v, &to, f->flat + from, size);
+	return (!n || virtio_put(v, &to, f->head + from, n)) &&
+	       virtio_copy(v->pci.vm, &to, f->from->virtio.pci.vm, rest, size - n);
 }
 
-/* Guest-physical addresses of the two bytes of num_buffers, in the first of the chains. */
-static void find_number(const struct virtq_chain *c, u64 out[2])
+/* The two bytes of num_buffers, in the first of the chains; both without an address: none. */
+static void find_number(const struct virtio *v, struct piece out[2])
 {
-	u64 at = offsetof(struct net_header, num_buffers);
+	struct place p = virtio_place(v, true, offsetof(struct net_header, num_buffers));
 
-	for (unsigned i = c->readable, found = 0; i < c->count && found < 2; i++) {
-		for (; found < 2 && at < c->buffer[i].len; at++)
-			out[found++] = c->buffer[i].addr + at;
-		at -= MIN(at, (u64)c->buffer[i].len);
+	for (unsigned found = 0; p.piece < p.end && found < 2; p.piece++) {
+		for (; found < 2 && p.at < p.piece->size; p.at++)
+			out[found++] = (struct piece){ p.piece->at ? p.piece->at + p.at : NULL, 1 };
+		p.at -= MIN(p.at, p.piece->size);
 	}
 }
 
@@ -103,8 +103,9 @@ static bool put(struct port *to, unsigned queue, const struct net_header *header
 {
 	struct virtio *v = &to->virtio;
 	struct virtq *q = &v->queue[queue];
-	struct virtio_place rest = { 0, f->rest };
-	u64 number[2] = { 0 };
+	struct place rest =
+		f->flat ? (struct place){ 0 } : virtio_place(&f->from->virtio, false, f->rest);
+	struct piece number[2] = { { 0 } };
 	u32 done = 0;
 	unsigned n = 0, buffers = 0;
 
@@ -114,14 +115,14 @@ static bool put(struct port *to, unsigned queue, const struct net_header *header
 		if (n == (has(to, NET_MRG_RXBUF) ? CHAINS_MAX : 1) || !virtio_next(v, queue))
 			goto full;
 		n++;
-		buffers += v->chain.count;
-		h->done += COST_CHAIN + v->chain.count * COST_BUFFER;
+		buffers += v->chain.buffers;
+		h->done += COST_CHAIN + v->chain.buffers * COST_BUFFER;
 		if (v->chain.too_long || buffers > NET_BUFFERS)
 			goto full;
 		room = virtio_bytes(v, true);
 		part = MIN(room - MIN(room, at), (u64)size - done);
 		if (n == 1) {
-			find_number(&v->chain, number);
+			find_number(v, number);
 			if (!virtio_write(v, 0, header, sizeof(*header)))
 				goto full;
 		}
@@ -130,11 +131,9 @@ static bool put(struct port *to, unsigned queue, const struct net_header *header
 		virtq_stage(q, n - 1, v->chain.head, (u32)(at + part));
 		done += (u32)part;
 	} while (done < size);
-	if (n > 1)
-		for (unsigned i = 0; i < 2; i++)
-			if (guest_write(v->pci.vm, gpa(number[i]), i ? &(u8){ 0 } : &(u8){ (u8)n },
-					1))
-				goto full;
+	if (n > 1 &&
+	    !virtio_put(v, &(struct place){ number, number + 2, 0 }, &(u16){ (u16)n }, sizeof(u16)))
+		goto full;
 	virtq_publish(q, n);
 	return true;
 full:
@@ -402,7 +401,7 @@ bool net_transmit(struct port *p, unsigned queue)
 		struct frame f;
 
 		more = h.done >= WORK_MAX;
-		h.done += COST_FRAME + v->chain.count * COST_BUFFER;
+		h.done += COST_FRAME + v->chain.buffers * COST_BUFFER;
 		if (!more && take(p, &f))
 			more = !forward(p, pair, &f, &h);
 		if (more) {

@@ -39,6 +39,13 @@ struct table {
 	bool indirect;
 };
 
+/* A chain on its way, and the RAM that it was in last: most buffers are in the same. */
+struct walk {
+	struct virtq *q;
+	struct virtq_chain *chain;
+	struct gpa_window window;
+};
+
 /* Its memory is lost: nothing more is read or written of it. */
 static void lose(struct virtq *q)
 {
@@ -80,20 +87,42 @@ static bool copy(struct virtq *q, const struct desc *from, struct desc *to)
 	return true;
 }
 
-int virtq_enable(struct virtq *q, virtq_memory *memory, virtq_lost *lost, void *guest)
+/* What is there from gpa on, at most *n bytes; *n: in one piece. NULL: no RAM. */
+static inline u8 *look_up(struct walk *w, u64 gpa, u64 *n)
+{
+	struct gpa_window *in = &w->window;
+
+	if (gpa - in->gpa >= in->size && !w->q->ram(w->q->guest, gpa, in))
+		return NULL;
+	*n = MIN(*n, in->size - (gpa - in->gpa));
+	return in->at + (gpa - in->gpa);
+}
+
+/* All of it, or NULL. */
+static void *whole(struct walk *w, u64 gpa, u64 size)
+{
+	u64 n = size;
+	void *at = look_up(w, gpa, &n);
+
+	return n == size ? at : NULL;
+}
+
+int virtq_enable(struct virtq *q, virtq_ram *ram, virtq_lost *lost, void *guest)
 {
 	const u64 size = q->size;
+	struct walk w = { .q = q };
 
 	/* 2.7: alignments. */
 	if (!IS_ALIGNED(q->area[0], 16) || !IS_ALIGNED(q->area[1], 2) || !IS_ALIGNED(q->area[2], 4))
 		return -EINVAL;
-	q->desc = memory(guest, q->area[0], size * sizeof(struct desc));
-	q->avail = memory(guest, q->area[1], sizeof(struct avail) + (size + 1) * sizeof(u16));
-	q->used = memory(guest, q->area[2],
-			 sizeof(struct used) + size * sizeof(struct used_entry) + sizeof(u16));
-	q->next_avail = q->next_used = q->told = 0;
+	q->ram = ram;
 	q->lost = lost;
 	q->guest = guest;
+	q->desc = whole(&w, q->area[0], size * sizeof(struct desc));
+	q->avail = whole(&w, q->area[1], sizeof(struct avail) + (size + 1) * sizeof(u16));
+	q->used = whole(&w, q->area[2],
+			sizeof(struct used) + size * sizeof(struct used_entry) + sizeof(u16));
+	q->next_avail = q->next_used = q->told = 0;
 	q->is_lost = false;
 	q->enabled = q->desc && q->avail && q->used;
 	if (q->enabled && q->quiet)
@@ -102,33 +131,62 @@ int virtq_enable(struct virtq *q, virtq_memory *memory, virtq_lost *lost, void *
 }
 
 /* 2.7.5.3: it must be all of the rest of its chain. */
-static int enter_indirect(const struct virtq *q, const struct desc *d, virtq_memory *memory,
-			  struct table *t)
+static int enter_indirect(struct walk *w, const struct desc *d, struct table *t)
 {
 	if (t->indirect || d->flags & DESC_NEXT || !d->len || d->len % sizeof(*d) ||
 	    d->len / sizeof(*d) > VIRTQ_SIZE || !IS_ALIGNED(d->addr, sizeof(u64)))
 		return -EINVAL;
-	*t = (struct table){ memory(q->guest, d->addr, d->len), d->len / sizeof(*d), true };
+	*t = (struct table){ whole(w, d->addr, d->len), d->len / sizeof(*d), true };
 	return t->desc ? 0 : -EINVAL;
 }
 
-static int add(struct virtq_chain *chain, const struct desc *d)
+/* A buffer that is not in the RAM that was looked up last, or not all of it. */
+static noinline int add_pieces(struct walk *w, u64 gpa, u64 size)
 {
-	bool writes = d->flags & DESC_WRITE;
+	struct virtq_chain *chain = w->chain;
 
-	/* 2.7.4.2: what the device reads comes first. A chain that loops has too many. */
-	if (chain->count == VIRTQ_SIZE || d->addr + d->len < d->addr ||
-	    (!writes && chain->readable < chain->count))
-		return -EINVAL;
-	chain->buffer[chain->count++] = (struct virtq_buffer){ d->addr, d->len };
-	chain->readable += !writes;
+	for (u64 n; size; gpa += n, size -= n) {
+		struct piece *p = &chain->piece[chain->count];
+
+		/* Only if buffers overlap, and over regions' ends. */
+		if (chain->count == VIRTQ_PIECES)
+			return -EINVAL;
+		n = size;
+		p->at = look_up(w, gpa, &n);
+		p->size = n;
+		chain->count++;
+	}
 	return 0;
 }
 
-static int walk(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain)
+static int add(struct walk *w, const struct desc *d)
 {
+	struct virtq_chain *chain = w->chain;
+	bool writes = d->flags & DESC_WRITE;
+	u64 at = d->addr - w->window.gpa;
+	int err = 0;
+
+	/* 2.7.4.2: what the device reads comes first. A chain that loops has too many. */
+	if (chain->buffers++ == VIRTQ_SIZE || d->addr + d->len < d->addr ||
+	    (!writes && chain->writes))
+		return -EINVAL;
+	chain->writes = writes;
+	chain->bytes[writes] += d->len;
+	if (likely(d->len && at < w->window.size && d->len <= w->window.size - at &&
+		   chain->count < VIRTQ_PIECES))
+		chain->piece[chain->count++] = (struct piece){ w->window.at + at, d->len };
+	else
+		err = add_pieces(w, d->addr, d->len);
+	if (!writes)
+		chain->readable = chain->count;
+	return err;
+}
+
+static int walk(struct walk *w)
+{
+	struct virtq *q = w->q;
 	struct table t = { q->desc, q->size, false };
-	unsigned i = chain->head;
+	unsigned i = w->chain->head;
 
 	for (;;) {
 		struct desc d;
@@ -136,15 +194,15 @@ static int walk(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain
 		if (i >= t.count || !copy(q, &t.desc[i], &d))
 			return -EINVAL;
 		if (d.flags & DESC_INDIRECT) {
-			if (enter_indirect(q, &d, memory, &t))
+			if (enter_indirect(w, &d, &t))
 				return -EINVAL;
 			i = 0;
 			continue;
 		}
-		chain->too_long = q->longest && chain->count == q->longest;
-		if (chain->too_long)
+		w->chain->too_long = q->longest && w->chain->buffers == q->longest;
+		if (w->chain->too_long)
 			return 0;
-		if (add(chain, &d))
+		if (add(w, &d))
 			return -EINVAL;
 		if (!(d.flags & DESC_NEXT))
 			return 0;
@@ -169,9 +227,10 @@ u16 virtq_watch(struct virtq *q)
 	return load(q, &avail->index);
 }
 
-int virtq_next(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain)
+int virtq_next(struct virtq *q, struct virtq_chain *chain)
 {
 	const struct avail *avail = q->avail;
+	struct walk w = { .q = q, .chain = chain };
 	u16 index = load(q, &avail->index);
 
 	if (index == q->next_avail && !q->quiet)
@@ -181,9 +240,10 @@ int virtq_next(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain)
 	if ((u16)(index - q->next_avail) > q->size)
 		return -EINVAL;
 	chain->head = load(q, &avail->ring[q->next_avail++ & (q->size - 1u)]);
-	chain->count = chain->readable = 0;
-	chain->too_long = false;
-	if (!q->is_lost && !walk(q, memory, chain))
+	chain->buffers = chain->count = chain->readable = 0;
+	chain->bytes[0] = chain->bytes[1] = 0;
+	chain->too_long = chain->writes = false;
+	if (!q->is_lost && !walk(&w))
 		return 1;
 	return q->is_lost ? 0 : -EINVAL;
 }

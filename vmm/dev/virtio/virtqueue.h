@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pure module: split virtqueues (virtio 1.2, 2.7) as the device sees them. The driver is hostile
- * and may change its memory at any time: what is judged is a copy, read once. All calls under the
- * device's lock.
+ * and may change its memory at any time: what is judged is a copy, read once. One pass over a chain
+ * makes it a list of host addresses, by which devices copy. All calls under the device's lock.
  */
 #ifndef VMM_VIRTQUEUE_H
 #define VMM_VIRTQUEUE_H
 
-#include <margay/types.h>
+#include "vmm/dev/virtio/pieces.h"
+#include "vmm/memory/gpa_map.h"
 
 #define VIRTQ_SIZE 1024u /* entries at most, and buffers of a chain */
+/* of these: a buffer that lies in several regions of RAM is a piece in each */
+#define VIRTQ_PIECES (VIRTQ_SIZE + GPA_MAP_MAX)
 
 /* What a request consists of: first what the device reads, then what it writes. */
 struct virtq_chain {
-	/* its first descriptor; buffers, and how many of these the device reads */
-	unsigned head;
+	unsigned head;    /* its first descriptor */
+	unsigned buffers; /* with those that are empty, and are no piece */
+	/* pieces, and how many of these the device reads; what is no RAM has no address */
 	unsigned count;
 	unsigned readable;
-	/* it has more than the queue's `longest`: these are the first of them */
+	u64 bytes[2]; /* that it reads, that it writes */
+	/* it has more buffers than the queue's `longest`: these are the first of them */
 	bool too_long;
-	struct virtq_buffer {
-		u64 addr;
-		u32 len;
-	} buffer[VIRTQ_SIZE];
+	bool writes; /* there is a buffer to write to */
+	struct piece piece[VIRTQ_PIECES];
 };
+
+/* The guest's RAM about that address, *w; false: there is none. */
+typedef bool virtq_ram(void *guest, u64 gpa, struct gpa_window *w);
 
 /* A queue of the guest's has met memory that the machine has lost; once. */
 typedef void virtq_lost(void *guest);
@@ -48,22 +54,20 @@ struct virtq {
 	void *desc;
 	void *avail;
 	void *used;
+	virtq_ram *ram;
 	virtq_lost *lost;
 	void *guest;
 	/* the machine has lost some of its memory: there is nothing in it any more */
 	bool is_lost;
 };
 
-/* Host pointer to all of [gpa, gpa+size), RAM of the guest's, or NULL; stays while the VM does. */
-typedef void *virtq_memory(void *guest, u64 gpa, u64 size);
-
 /* Finds the three areas: 0; -EINVAL: they are not in the guest's RAM, or not aligned. */
-int virtq_enable(struct virtq *q, virtq_memory *memory, virtq_lost *lost, void *guest);
+int virtq_enable(struct virtq *q, virtq_ram *ram, virtq_lost *lost, void *guest);
 /*
  * 1: the next request, in *chain; 0: there is none, and the driver will notify; -EINVAL: the ring
  * or the chain is broken.
  */
-int virtq_next(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain);
+int virtq_next(struct virtq *q, struct virtq_chain *chain);
 /* The driver's index: how many it has ever offered, modulo 2^16. It will notify of the next one. */
 u16 virtq_watch(struct virtq *q);
 /* The last n of virtq_next() shall come once more. */
