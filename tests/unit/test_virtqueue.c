@@ -267,6 +267,23 @@ static void test_pieces(void **)
 	broken();
 }
 
+/* What was looked up for one chain is so for the next, until something is given or taken back. */
+static void test_window(void **)
+{
+	desc(1, MIDDLE, 8, 0, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		offer(1);
+		looked = 0;
+		assert_int_equal(next(), 1);
+		assert_int_equal(looked, i != 1 && i != 4);
+		PIECE(0, second, 8);
+		if (i == 1)
+			virtq_done(&q, 1, 0);
+		if (i == 2)
+			virtq_put_back(&q, 1);
+	}
+}
+
 /* As many pieces as there may be; more are those of buffers that overlap. */
 static void test_too_many_pieces(void **)
 {
@@ -457,6 +474,7 @@ int main(void)
 		cmocka_unit_test_setup(test_broken_chains, setup),
 		cmocka_unit_test_setup(test_longest, setup),
 		cmocka_unit_test_setup(test_pieces, setup),
+		cmocka_unit_test_setup(test_window, setup),
 		cmocka_unit_test_setup(test_too_many_pieces, setup),
 		cmocka_unit_test_setup(test_copies, setup),
 		cmocka_unit_test_setup(test_broken_rings, setup),

@@ -4,11 +4,12 @@
 
 #include <margay/mc_access.h>
 
-/* What is left of the piece that the place is in, at *host; 0: nothing that can be copied. */
+/* What is left of the piece that the place is in, and at *host; 0: nothing to be copied. */
 static inline u64 left(struct place *p, u8 **host)
 {
 	while (p->piece < p->end && p->at >= p->piece->size)
 		p->at -= p->piece++->size;
+	*host = NULL;
 	if (p->piece == p->end || !p->piece->at)
 		return 0;
 	*host = p->piece->at + p->at;
@@ -17,10 +18,11 @@ static inline u64 left(struct place *p, u8 **host)
 
 enum copied pieces_copy(struct place *to, struct place *from, u64 size)
 {
-	for (u64 n; size; size -= n) {
-		u8 *in = NULL, *out = NULL;
+	while (size) {
+		u8 *in, *out;
+		u64 n = left(from, &in), room = left(to, &out);
 
-		n = MIN(left(to, &out), left(from, &in));
+		n = MIN(n, room);
 		n = MIN(n, size);
 		if (!n)
 			return COPY_SHORT;
@@ -28,6 +30,7 @@ enum copied pieces_copy(struct place *to, struct place *from, u64 size)
 			return COPY_LOST;
 		to->at += n;
 		from->at += n;
+		size -= n;
 	}
 	return COPY_DONE;
 }

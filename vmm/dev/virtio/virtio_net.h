@@ -16,6 +16,8 @@
 #define NET_FLOWS 64u
 /* of a frame at most, the sender's or a receiver's: Linux' own has no more than 19 */
 #define NET_BUFFERS 64u
+/* in the host: each may lie in several regions of RAM; beside the header and the first bytes */
+#define NET_PIECES (2 + NET_BUFFERS + GPA_MAP_MAX)
 
 /* 5.1.3 */
 enum {
@@ -43,6 +45,11 @@ struct net_config {
 	u16 mtu;
 };
 
+struct net_list {
+	unsigned count;
+	struct piece piece[NET_PIECES];
+};
+
 /*
  * A segment, while somebody is on it. Its lock is that of all functions on it: who sends has all
  * that he needs of the receivers, whose drivers may reset them at any time, and two that send to
@@ -55,7 +62,11 @@ struct lan {
 	struct spinlock lock; /* guards all below, and the ports */
 	struct net_segment net;
 	u64 touched; /* ports, by index, that have got frames and no interrupt yet */
-	u8 frame[NET_FRAME_MAX]; /* one that is worked on */
+	/* The frame in hand: its header, its first bytes, copied; the rest at the sender's. */
+	struct net_list frame;
+	/* where it goes to: the receiver's chains, one behind another */
+	struct net_list room;
+	u8 made[NET_FRAME_MAX]; /* one that is worked on */
 };
 
 struct port {

@@ -16,12 +16,12 @@
  * (test_net_hold.c counts them). A piece of work begins if what it is expected to take is left, or
  * as the first; what a receiver's chains cost beyond that is known when they have been met.
  */
-#define WORK_MAX 30000u
+#define WORK_MAX 24000u
 #define COST_COPY(bytes) ((u32)(bytes) / 8)
 #define COST_SUM(bytes) (2 * (u32)(bytes))
 #define COST_FRAME 1000u /* of the sender's, whatever its size, and again for each receiver; */
-#define COST_CHAIN 350u  /* of each of a receiver's chains; */
-#define COST_BUFFER 100u /* of each buffer in one, of the sender's, too; */
+#define COST_CHAIN 250u  /* of each of a receiver's chains; */
+#define COST_BUFFER 60u  /* of each buffer in one, of the sender's, too; */
 #define COST_BRIDGE 50u  /* of each table that an address is looked up in; */
 #define COST_TAG 100u    /* of a tag that is put in, or taken away; */
 #define COST_VCPU 50u    /* and of each vCPU that an interrupt may be for */
@@ -36,18 +36,26 @@ struct hold {
 	bool any; /* has begun */
 };
 
+/* What is judged of a frame; the rest is in the segment's list only. */
 struct frame {
 	struct net_header header;
 	struct net_large large;
-	/* bytes in all; of them copied here; where in the sender's chain the next ones are */
+	/* bytes in all; of them copied here */
 	u32 size;
 	u32 head_size;
-	u32 rest;
 	u16 vlan; /* 0: it came by a port that knows none */
 
 	struct port *from;
-	const u8 *flat; /* all of it; NULL: the head, and the rest in the sender's chain */
 	u8 head[NET_HEADERS_MAX + NET_TAG];
+};
+
+/* What a receiver gets: so many bytes behind a header, as a list whose first piece is that. */
+struct cargo {
+	struct net_header header;
+	u32 size;
+	unsigned count;
+	struct piece *list;
+	struct vm *vm; /* whose memory it is; NULL: the hypervisor's */
 };
 
 static bool has(const struct port *p, u64 features)
@@ -64,96 +72,120 @@ static bool begin(struct hold *h, u32 cost)
 	return true;
 }
 
-/* ---- into a receiver's buffers ------------------------------------------------------------- */
+/* ---- lists ------------------------------------------------------------------------------- */
 
-/*
- * Bytes of the frame from `from` on, to byte `at` of the receiver's chain. *rest: how far it is
- * behind the head.
- */
-static bool copy(struct virtio *v, u64 at, const struct frame *f, u32 from, u64 size,
-		 struct place *rest)
+/* Appends what is behind the place. False: it is more than there is room for. */
+static bool append(struct net_list *l, struct place from)
 {
-	u64 n = f->flat || from >= f->head_size ? 0 : MIN(size, (u64)f->head_size - from);
-	struct place to = virtio_place(v, true, at);
+	for (; from.piece < from.end; from.piece++) {
+		const struct piece *p = from.piece;
 
-	if (f->flat)
-		return virtio_put(v, &to, f->flat + from, size);
-	return (!n || virtio_put(v, &to, f->head + from, n)) &&
-	       virtio_copy(v->pci.vm, &to, f->from->virtio.pci.vm, rest, size - n);
-}
-
-/* The two bytes of num_buffers, in the first of the chains; both without an address: none. */
-static void find_number(const struct virtio *v, struct piece out[2])
-{
-	struct place p = virtio_place(v, true, offsetof(struct net_header, num_buffers));
-
-	for (unsigned found = 0; p.piece < p.end && found < 2; p.piece++) {
-		for (; found < 2 && p.at < p.piece->size; p.at++)
-			out[found++] = (struct piece){ p.piece->at ? p.piece->at + p.at : NULL, 1 };
-		p.at -= MIN(p.at, p.piece->size);
-	}
-}
-
-/*
- * By one chain, or with mergeable buffers by several, which the driver sees at once. False: it does
- * not fit, nothing is taken.
- */
-static bool put(struct port *to, unsigned queue, const struct net_header *header,
-		const struct frame *f, u32 size, struct hold *h)
-{
-	struct virtio *v = &to->virtio;
-	struct virtq *q = &v->queue[queue];
-	struct place rest =
-		f->flat ? (struct place){ 0 } : virtio_place(&f->from->virtio, false, f->rest);
-	struct piece number[2] = { { 0 } };
-	u32 done = 0;
-	unsigned n = 0, buffers = 0;
-
-	do {
-		u64 at = n ? 0 : sizeof(*header), room, part;
-
-		if (n == (has(to, NET_MRG_RXBUF) ? CHAINS_MAX : 1) || !virtio_next(v, queue))
-			goto full;
-		n++;
-		buffers += v->chain.buffers;
-		h->done += COST_CHAIN + v->chain.buffers * COST_BUFFER;
-		if (v->chain.too_long || buffers > NET_BUFFERS)
-			goto full;
-		room = virtio_bytes(v, true);
-		part = MIN(room - MIN(room, at), (u64)size - done);
-		if (n == 1) {
-			find_number(v, number);
-			if (!virtio_write(v, 0, header, sizeof(*header)))
-				goto full;
+		if (from.at >= p->size) {
+			from.at -= p->size;
+			continue;
 		}
-		if (!copy(v, at, f, done, part, &rest))
-			goto full;
-		virtq_stage(q, n - 1, v->chain.head, (u32)(at + part));
-		done += (u32)part;
-	} while (done < size);
-	if (n > 1 &&
-	    !virtio_put(v, &(struct place){ number, number + 2, 0 }, &(u16){ (u16)n }, sizeof(u16)))
-		goto full;
-	virtq_publish(q, n);
+		if (l->count == NET_PIECES)
+			return false;
+		l->piece[l->count++] =
+			(struct piece){ p->at ? p->at + from.at : NULL, p->size - from.at };
+		from.at = 0;
+	}
 	return true;
-full:
-	virtq_put_back(q, n);
+}
+
+/* From byte `at` of the frame in hand on, its header not counted. */
+static struct place frame_place(const struct lan *s, u64 at)
+{
+	const struct net_list *l = &s->frame;
+
+	return (struct place){ l->piece + 1, l->piece + l->count, at };
+}
+
+/* The next bytes of the frame in hand, to where no guest can change them. */
+static bool bring(const struct frame *f, struct place *from, u8 *out, u32 size)
+{
+	if (virtio_get(&f->from->virtio, from, out, size))
+		return true;
+	f->from->counts.drop[NET_DROP_MALFORMED]++;
 	return false;
 }
 
-static bool give(struct port *to, unsigned queue, const struct net_header *header,
-		 const struct frame *f, u32 size, struct hold *h)
+/* ---- into a receiver's buffers ------------------------------------------------------------- */
+
+/*
+ * Chains with room for so many bytes, staged as used, in the segment's list: one, or with mergeable
+ * buffers several. How many, *n of which were taken; false: there is not enough.
+ */
+static bool find_room(struct port *to, unsigned queue, u64 size, unsigned *n, struct hold *h)
+{
+	struct virtio *v = &to->virtio;
+	struct net_list *room = &to->segment->room;
+	unsigned most = has(to, NET_MRG_RXBUF) ? CHAINS_MAX : 1, buffers = 0;
+
+	room->count = 0;
+	for (*n = 0; size; ++*n) {
+		u64 part;
+
+		if (*n == most || !virtio_next(v, queue))
+			return false;
+		buffers += v->chain.buffers;
+		h->done += COST_CHAIN + v->chain.buffers * COST_BUFFER;
+		part = MIN(virtio_bytes(v, true), size);
+		virtq_stage(&v->queue[queue], *n, v->chain.head, (u32)part);
+		/* 5.1.6.4: the header is in the first. */
+		if (v->chain.too_long || buffers > NET_BUFFERS ||
+		    (!*n && part < sizeof(struct net_header)) ||
+		    !append(room, virtio_place(v, true, 0))) {
+			++*n;
+			return false;
+		}
+		size -= part;
+	}
+	return true;
+}
+
+/* The driver sees all chains at once. False: it does not fit, nothing is taken. */
+static bool put(struct port *to, unsigned queue, struct cargo *c, struct hold *h)
+{
+	const struct net_list *room = &to->segment->room;
+	struct place in = { room->piece, NULL, 0 }, from = { c->list, c->list + c->count, 0 };
+	u64 size = sizeof(c->header) + c->size;
+	unsigned n;
+
+	if (find_room(to, queue, size, &n, h)) {
+		c->header.num_buffers = (u16)n;
+		c->list[0] = (struct piece){ (u8 *)&c->header, sizeof(c->header) };
+		in.end = room->piece + room->count;
+		if (virtio_copy(to->virtio.pci.vm, &in, c->vm, &from, size)) {
+			virtq_publish(&to->virtio.queue[queue], n);
+			return true;
+		}
+	}
+	virtq_put_back(&to->virtio.queue[queue], n);
+	return false;
+}
+
+static bool give(struct port *to, unsigned queue, struct cargo *c, struct hold *h)
 {
 	struct net_counts *counts = &to->counts;
 
-	if (!put(to, queue, header, f, size, h)) {
+	if (!put(to, queue, c, h)) {
 		counts->drop[NET_DROP_NO_BUFFER]++;
 		return false;
 	}
 	counts->got.frames++;
-	counts->got.bytes += size;
-	counts->got.large += header->gso_type != NET_GSO_NONE;
+	counts->got.bytes += c->size;
+	counts->got.large += c->header.gso_type != NET_GSO_NONE;
 	return true;
+}
+
+/* One that was made here, without anything left to be done. */
+static bool give_made(struct port *to, unsigned queue, u32 size, struct hold *h)
+{
+	struct piece list[] = { { 0 }, { to->segment->made, size } };
+	struct cargo c = { .size = size, .count = ARRAY_SIZE(list), .list = list };
+
+	return give(to, queue, &c, h);
 }
 
 /* ---- what the receiver's driver can take ------------------------------------------------ */
@@ -166,23 +198,19 @@ static bool give(struct port *to, unsigned queue, const struct net_header *heade
 static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const struct frame *f,
 			u32 *next, struct hold *h)
 {
-	static const struct net_header plain = { .num_buffers = 1 };
-	const struct frame piece = { .flat = s->frame };
 	u32 n = net_segments(&f->large, f->size), i = *next;
+	struct place from = frame_place(s, net_piece(&f->large, f->size, i).at);
 
 	for (; i < n; i++) {
-		struct net_piece data = net_piece(&f->large, f->size, i);
+		u32 size = net_piece(&f->large, f->size, i).size;
 
 		*next = i;
-		if (!begin(h, COST_FRAME + 2 * COST_COPY(data.size) + COST_SUM(data.size)))
+		if (!begin(h, COST_FRAME + 2 * COST_COPY(size) + COST_SUM(size)))
 			return false;
-		if (!virtio_read(&f->from->virtio, f->rest + data.at - f->head_size,
-				 s->frame + f->large.headers, data.size)) {
-			f->from->counts.drop[NET_DROP_MALFORMED]++;
+		if (!bring(f, &from, s->made + f->large.headers, size))
 			break;
-		}
-		if (!give(to, queue, &plain, &piece,
-			  net_segment(&f->large, f->head, f->size, i, s->frame), h)) {
+		size = net_segment(&f->large, f->head, f->size, i, s->made);
+		if (!give_made(to, queue, size, h)) {
 			to->counts.drop[NET_DROP_NO_BUFFER] += n - i - 1;
 			break;
 		}
@@ -194,18 +222,13 @@ static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const st
 static bool give_summed(struct lan *s, struct port *to, unsigned queue, const struct frame *f,
 			struct hold *h)
 {
-	static const struct net_header plain = { .num_buffers = 1 };
-	const struct frame whole = { .flat = s->frame };
+	struct place from = frame_place(s, 0);
 
 	if (!begin(h, COST_FRAME + 2 * COST_COPY(f->size) + COST_SUM(f->size)))
 		return false;
-	memcpy(s->frame, f->head, f->head_size);
-	if (virtio_read(&f->from->virtio, f->rest, s->frame + f->head_size,
-			f->size - f->head_size)) {
-		net_fill_checksum(&f->header, s->frame, f->size);
-		give(to, queue, &plain, &whole, f->size, h);
-	} else {
-		f->from->counts.drop[NET_DROP_MALFORMED]++;
+	if (bring(f, &from, s->made, f->size)) {
+		net_fill_checksum(&f->header, s->made, f->size);
+		give_made(to, queue, f->size, h);
 	}
 	return true;
 }
@@ -223,6 +246,8 @@ static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *
 		    struct hold *h)
 {
 	const struct net_header *header = &f->header;
+	struct cargo c = { *header, f->size, s->frame.count, s->frame.piece,
+			   f->from->virtio.pci.vm };
 	unsigned pair = to->pairs > 1 ? to->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS]
 				      : 0,
 		 queue = 2 * pair;
@@ -237,13 +262,15 @@ static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *
 	if (!(s->touched & BIT(to->net.index)))
 		h->done += to->virtio.pci.vm->nr_vcpus * COST_VCPU;
 	s->touched |= BIT(to->net.index);
+	/* The one of this receiver: it may have another tag. */
+	s->frame.piece[1] = (struct piece){ (u8 *)(uintptr_t)f->head, f->head_size };
 	if (header->gso_type ? !takes_large(to, header->gso_type)
 			     : header->flags && !has(to, NET_GUEST_CSUM))
 		return header->gso_type ? give_pieces(s, to, queue, f, piece, h)
 					: give_summed(s, to, queue, f, h);
 	if (!begin(h, COST_FRAME + COST_COPY(f->size)))
 		return false;
-	give(to, queue, header, f, f->size, h);
+	give(to, queue, &c, h);
 	return true;
 }
 
@@ -271,6 +298,8 @@ static bool drop(struct port *p, enum net_drop why)
 static bool take(struct port *p, struct frame *f)
 {
 	struct virtio *v = &p->virtio;
+	struct net_list *list = &p->segment->frame;
+	struct place at = virtio_place(v, false, 0);
 	u64 all = virtio_bytes(v, false);
 	enum net_verdict verdict;
 
@@ -281,13 +310,12 @@ static bool take(struct port *p, struct frame *f)
 	f->from = p;
 	f->size = (u32)(all - sizeof(f->header));
 	f->head_size = MIN(f->size, NET_HEADERS_MAX);
-	f->rest = (u32)sizeof(f->header) + f->head_size;
 	f->vlan = 0;
-	f->flat = NULL;
-	if (!virtio_read(v, 0, &f->header, sizeof(f->header)) ||
-	    !virtio_read(v, sizeof(f->header), f->head, f->head_size) || !may_ask(p, &f->header))
+	list->count = 2;
+	if (!virtio_get(v, &at, &f->header, sizeof(f->header)) ||
+	    !virtio_get(v, &at, f->head, f->head_size) || !append(list, at) ||
+	    !may_ask(p, &f->header))
 		return drop(p, NET_DROP_MALFORMED);
-	f->header.num_buffers = 1;
 	verdict = net_judge(&f->header, f->head, f->head_size, f->size, p->config.mtu, &f->large);
 	if (verdict != NET_FINE)
 		return drop(p, verdict == NET_TOO_LARGE ? NET_DROP_TOO_LARGE : NET_DROP_MALFORMED);
@@ -378,11 +406,11 @@ static bool forward(struct port *p, unsigned pair, const struct frame *f, struct
 
 static void interrupt_receivers(struct lan *s)
 {
-	for (unsigned i = 0; s->touched; i++, s->touched >>= 1) {
-		if (!(s->touched & 1) || !s->net.port[i])
-			continue;
-		for (unsigned pair = 0; pair < NET_PAIRS; pair++) {
-			struct virtio *v = &container_of(s->net.port[i], struct port, net)->virtio;
+	for (; s->touched; s->touched &= s->touched - 1) {
+		struct net_port *p = s->net.port[__builtin_ctzll(s->touched)];
+
+		for (unsigned pair = 0; p && pair < NET_PAIRS; pair++) {
+			struct virtio *v = &container_of(p, struct port, net)->virtio;
 
 			if (virtio_runs(v, 2 * pair))
 				virtio_interrupt(v, 2 * pair);

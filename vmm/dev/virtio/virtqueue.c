@@ -39,13 +39,6 @@ struct table {
 	bool indirect;
 };
 
-/* A chain on its way, and the RAM that it was in last: most buffers are in the same. */
-struct walk {
-	struct virtq *q;
-	struct virtq_chain *chain;
-	struct gpa_window window;
-};
-
 /* Its memory is lost: nothing more is read or written of it. */
 static void lose(struct virtq *q)
 {
@@ -88,21 +81,21 @@ static bool copy(struct virtq *q, const struct desc *from, struct desc *to)
 }
 
 /* What is there from gpa on, at most *n bytes; *n: in one piece. NULL: no RAM. */
-static inline u8 *look_up(struct walk *w, u64 gpa, u64 *n)
+static inline u8 *look_up(struct virtq *q, u64 gpa, u64 *n)
 {
-	struct gpa_window *in = &w->window;
+	struct gpa_window *in = &q->window;
 
-	if (gpa - in->gpa >= in->size && !w->q->ram(w->q->guest, gpa, in))
+	if (gpa - in->gpa >= in->size && !q->ram(q->guest, gpa, in))
 		return NULL;
 	*n = MIN(*n, in->size - (gpa - in->gpa));
 	return in->at + (gpa - in->gpa);
 }
 
 /* All of it, or NULL. */
-static void *whole(struct walk *w, u64 gpa, u64 size)
+static void *whole(struct virtq *q, u64 gpa, u64 size)
 {
 	u64 n = size;
-	void *at = look_up(w, gpa, &n);
+	void *at = look_up(q, gpa, &n);
 
 	return n == size ? at : NULL;
 }
@@ -110,7 +103,6 @@ static void *whole(struct walk *w, u64 gpa, u64 size)
 int virtq_enable(struct virtq *q, virtq_ram *ram, virtq_lost *lost, void *guest)
 {
 	const u64 size = q->size;
-	struct walk w = { .q = q };
 
 	/* 2.7: alignments. */
 	if (!IS_ALIGNED(q->area[0], 16) || !IS_ALIGNED(q->area[1], 2) || !IS_ALIGNED(q->area[2], 4))
@@ -118,10 +110,12 @@ int virtq_enable(struct virtq *q, virtq_ram *ram, virtq_lost *lost, void *guest)
 	q->ram = ram;
 	q->lost = lost;
 	q->guest = guest;
-	q->desc = whole(&w, q->area[0], size * sizeof(struct desc));
-	q->avail = whole(&w, q->area[1], sizeof(struct avail) + (size + 1) * sizeof(u16));
-	q->used = whole(&w, q->area[2],
+	q->window.size = 0;
+	q->desc = whole(q, q->area[0], size * sizeof(struct desc));
+	q->avail = whole(q, q->area[1], sizeof(struct avail) + (size + 1) * sizeof(u16));
+	q->used = whole(q, q->area[2],
 			sizeof(struct used) + size * sizeof(struct used_entry) + sizeof(u16));
+	q->window.size = 0;
 	q->next_avail = q->next_used = q->told = 0;
 	q->is_lost = false;
 	q->enabled = q->desc && q->avail && q->used;
@@ -131,20 +125,18 @@ int virtq_enable(struct virtq *q, virtq_ram *ram, virtq_lost *lost, void *guest)
 }
 
 /* 2.7.5.3: it must be all of the rest of its chain. */
-static int enter_indirect(struct walk *w, const struct desc *d, struct table *t)
+static int enter_indirect(struct virtq *q, const struct desc *d, struct table *t)
 {
 	if (t->indirect || d->flags & DESC_NEXT || !d->len || d->len % sizeof(*d) ||
 	    d->len / sizeof(*d) > VIRTQ_SIZE || !IS_ALIGNED(d->addr, sizeof(u64)))
 		return -EINVAL;
-	*t = (struct table){ whole(w, d->addr, d->len), d->len / sizeof(*d), true };
+	*t = (struct table){ whole(q, d->addr, d->len), d->len / sizeof(*d), true };
 	return t->desc ? 0 : -EINVAL;
 }
 
 /* A buffer that is not in the RAM that was looked up last, or not all of it. */
-static noinline int add_pieces(struct walk *w, u64 gpa, u64 size)
+static noinline int add_pieces(struct virtq *q, struct virtq_chain *chain, u64 gpa, u64 size)
 {
-	struct virtq_chain *chain = w->chain;
-
 	for (u64 n; size; gpa += n, size -= n) {
 		struct piece *p = &chain->piece[chain->count];
 
@@ -152,18 +144,18 @@ static noinline int add_pieces(struct walk *w, u64 gpa, u64 size)
 		if (chain->count == VIRTQ_PIECES)
 			return -EINVAL;
 		n = size;
-		p->at = look_up(w, gpa, &n);
+		p->at = look_up(q, gpa, &n);
 		p->size = n;
 		chain->count++;
 	}
 	return 0;
 }
 
-static int add(struct walk *w, const struct desc *d)
+static int add(struct virtq *q, struct virtq_chain *chain, const struct desc *d)
 {
-	struct virtq_chain *chain = w->chain;
+	const struct gpa_window *in = &q->window;
 	bool writes = d->flags & DESC_WRITE;
-	u64 at = d->addr - w->window.gpa;
+	u64 at = d->addr - in->gpa;
 	int err = 0;
 
 	/* 2.7.4.2: what the device reads comes first. A chain that loops has too many. */
@@ -172,21 +164,20 @@ static int add(struct walk *w, const struct desc *d)
 		return -EINVAL;
 	chain->writes = writes;
 	chain->bytes[writes] += d->len;
-	if (likely(d->len && at < w->window.size && d->len <= w->window.size - at &&
+	if (likely(d->len && at < in->size && d->len <= in->size - at &&
 		   chain->count < VIRTQ_PIECES))
-		chain->piece[chain->count++] = (struct piece){ w->window.at + at, d->len };
+		chain->piece[chain->count++] = (struct piece){ in->at + at, d->len };
 	else
-		err = add_pieces(w, d->addr, d->len);
+		err = add_pieces(q, chain, d->addr, d->len);
 	if (!writes)
 		chain->readable = chain->count;
 	return err;
 }
 
-static int walk(struct walk *w)
+static int walk(struct virtq *q, struct virtq_chain *chain)
 {
-	struct virtq *q = w->q;
 	struct table t = { q->desc, q->size, false };
-	unsigned i = w->chain->head;
+	unsigned i = chain->head;
 
 	for (;;) {
 		struct desc d;
@@ -194,15 +185,15 @@ static int walk(struct walk *w)
 		if (i >= t.count || !copy(q, &t.desc[i], &d))
 			return -EINVAL;
 		if (d.flags & DESC_INDIRECT) {
-			if (enter_indirect(w, &d, &t))
+			if (enter_indirect(q, &d, &t))
 				return -EINVAL;
 			i = 0;
 			continue;
 		}
-		w->chain->too_long = q->longest && w->chain->buffers == q->longest;
-		if (w->chain->too_long)
+		chain->too_long = q->longest && chain->buffers == q->longest;
+		if (chain->too_long)
 			return 0;
-		if (add(w, &d))
+		if (add(q, chain, &d))
 			return -EINVAL;
 		if (!(d.flags & DESC_NEXT))
 			return 0;
@@ -230,7 +221,6 @@ u16 virtq_watch(struct virtq *q)
 int virtq_next(struct virtq *q, struct virtq_chain *chain)
 {
 	const struct avail *avail = q->avail;
-	struct walk w = { .q = q, .chain = chain };
 	u16 index = load(q, &avail->index);
 
 	if (index == q->next_avail && !q->quiet)
@@ -243,7 +233,7 @@ int virtq_next(struct virtq *q, struct virtq_chain *chain)
 	chain->buffers = chain->count = chain->readable = 0;
 	chain->bytes[0] = chain->bytes[1] = 0;
 	chain->too_long = chain->writes = false;
-	if (!q->is_lost && !walk(&w))
+	if (!q->is_lost && !walk(q, chain))
 		return 1;
 	return q->is_lost ? 0 : -EINVAL;
 }
@@ -251,6 +241,7 @@ int virtq_next(struct virtq *q, struct virtq_chain *chain)
 void virtq_put_back(struct virtq *q, unsigned n)
 {
 	q->next_avail -= (u16)n;
+	q->window.size = 0;
 }
 
 void virtq_stage(struct virtq *q, unsigned i, unsigned head, u32 written)
@@ -267,6 +258,7 @@ void virtq_publish(struct virtq *q, unsigned n)
 	struct used *used = q->used;
 
 	q->next_used += (u16)n;
+	q->window.size = 0;
 	store(q, &used->index, q->next_used);
 }
 

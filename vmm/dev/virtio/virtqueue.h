@@ -59,6 +59,11 @@ struct virtq {
 	void *guest;
 	/* the machine has lost some of its memory: there is nothing in it any more */
 	bool is_lost;
+	/*
+	 * RAM that was looked up since something was given back last: most buffers are in the same.
+	 * No longer, for memory that gets lost is to be known.
+	 */
+	struct gpa_window window;
 };
 
 /* Finds the three areas: 0; -EINVAL: they are not in the guest's RAM, or not aligned. */
