@@ -44,6 +44,18 @@ static void bridges(void)
 	make_ports(4, 2);
 }
 
+/* The port comes again, as it is now, to its place. */
+static void again(struct net_port *p, bool mirror, struct net_learned *learned)
+{
+	unsigned index = p->index;
+
+	net_leave(&s, p);
+	p->mirror = mirror;
+	p->learned = learned;
+	assert_int_equal(net_join(&s, p), 0);
+	assert_int_equal(p->index, index);
+}
+
 /* Who gets it: bits by number of the port. */
 static u64 reached_in(unsigned from, u64 to, u16 vlan)
 {
@@ -168,7 +180,7 @@ static void test_isolated(void **)
 	assert_int_equal(reached(0, MAC(3)), 1 << 2);
 	assert_int_equal(reached(2, BROADCAST), 0xb);
 	assert_int_equal(reached(2, MAC(1)), 1 << 0);
-	port[1].learned = table[0];
+	again(&port[1], false, table[0]);
 	assert_true(admit(&port[1], MAC(60), 1));
 	assert_int_equal(reached(0, MAC(60)), 0);
 	assert_int_equal(reached(2, MAC(60)), 1 << 1);
@@ -178,7 +190,7 @@ static void test_mirror(void **)
 {
 	ports(4);
 	port[0].isolated = port[1].isolated = true;
-	port[3].mirror = true;
+	again(&port[3], true, NULL);
 	assert_int_equal(reached(0, MAC(3)), 1 << 2 | 1 << 3);
 	assert_int_equal(reached(0, MAC(2)), 1 << 3);
 	assert_int_equal(reached(1, BROADCAST), 1 << 2 | 1 << 3);
@@ -186,6 +198,9 @@ static void test_mirror(void **)
 	assert_int_equal(reached(3, BROADCAST), 0);
 	assert_true(admit(&port[3], MAC(90), 1));
 	assert_int_equal(reached(2, MAC(90)), 1 << 3);
+	/* One that takes its place is none. */
+	again(&port[3], false, NULL);
+	assert_int_equal(reached(0, MAC(3)), 1 << 2);
 }
 
 static void test_full(void **)
@@ -197,7 +212,7 @@ static void test_full(void **)
 	net_leave(&s, &port[7]);
 	assert_int_equal(net_join(&s, &port[NET_PORTS]), 0);
 	assert_int_equal(port[NET_PORTS].index, 7);
-	port[8].vlans = some;
+	port[0].vlans = some;
 	net_leave(&s, &port[9]);
 	assert_int_equal(net_join(&s, &port[9]), -EINVAL);
 }
@@ -214,6 +229,44 @@ static void test_changes(void **)
 	assert_int_equal(net_join(&s, &port[9]), 0);
 	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, 0, NULL, &at), &port[3]);
 	assert_null(net_next(&s, &port[0], BROADCAST, 0, NULL, &at));
+}
+
+/*
+ * Ports are found by their address, however many have its hash, and whoever of these has gone; of
+ * two with one address that which came first.
+ */
+static void test_hash(void **)
+{
+	ports(NET_PORTS);
+	assert_true(reached(0, BROADCAST) == ~1ull);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < NET_PORTS; i++)
+			assert_ptr_equal(net_owner(&s, port[i].mac, 0), &port[i]);
+		for (unsigned i = round; i < NET_PORTS; i += 3)
+			net_leave(&s, &port[i]);
+		for (unsigned i = 0; i < NET_PORTS; i++)
+			assert_ptr_equal(net_owner(&s, port[i].mac, 0),
+					 i % 3 == round ? NULL : &port[i]);
+		for (unsigned i = round; i < NET_PORTS; i += 3) {
+			/* All at one end of the hash, then all the same but by chance. */
+			port[i].mac = round < 2 ? MAC(1000 + i * 64) : (u64)i << 41;
+			assert_int_equal(net_join(&s, &port[i]), 0);
+			assert_int_equal(port[i].index, i);
+		}
+	}
+	ports(3);
+	net_leave(&s, &port[0]);
+	port[4].mac = port[0].mac = MAC(2);
+	assert_int_equal(net_join(&s, &port[0]), 0);
+	assert_int_equal(net_join(&s, &port[4]), 0);
+	assert_ptr_equal(net_owner(&s, MAC(2), 0), &port[1]);
+	net_leave(&s, &port[1]);
+	assert_ptr_equal(net_owner(&s, MAC(2), 0), &port[0]);
+	net_leave(&s, &port[0]);
+	assert_ptr_equal(net_owner(&s, MAC(2), 0), &port[4]);
+	net_leave(&s, &port[4]);
+	assert_null(net_owner(&s, MAC(2), 0));
+	assert_ptr_equal(net_owner(&s, MAC(3), 0), &port[2]);
 }
 
 static u8 vlans[NET_PORTS][NET_VLANS / 8];
@@ -255,7 +308,7 @@ static void test_vlans(void **)
 	/* Isolated ones and mirrors in their VLANs, too. */
 	port[1].isolated = port[0].isolated = true;
 	assert_int_equal(reached_in(0, BROADCAST, 10), 1 << 3);
-	port[4].mirror = true;
+	again(&port[4], true, NULL);
 	assert_int_equal(reached_in(0, BROADCAST, 10), 1 << 3);
 	assert_int_equal(reached_in(3, MAC(3), 20), 1 << 2 | 1 << 4);
 }
@@ -292,11 +345,17 @@ static void test_learning_in_vlans(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flooding), cmocka_unit_test(test_one_address),
-		cmocka_unit_test(test_learning), cmocka_unit_test(test_many),
-		cmocka_unit_test(test_isolated), cmocka_unit_test(test_mirror),
-		cmocka_unit_test(test_full),     cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_vlans),    cmocka_unit_test(test_learning_in_vlans),
+		cmocka_unit_test(test_flooding),
+		cmocka_unit_test(test_one_address),
+		cmocka_unit_test(test_learning),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_isolated),
+		cmocka_unit_test(test_mirror),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_vlans),
+		cmocka_unit_test(test_learning_in_vlans),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

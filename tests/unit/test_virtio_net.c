@@ -276,6 +276,147 @@ static void test_shapes(void **)
 	assert_int_equal(used(RX), 1);
 }
 
+/* Buffers, the sender's and the receiver's, that end nowhere together: each byte has its place. */
+static void test_scattered(void **)
+{
+	static const u32 cut[] = { 5, 20, 0, 140, 1, 700, 2200 }, room[] = { 11, 3, 400 };
+	u32 done = 0, size = HEADER + HEADERS + 3000;
+	u64 frame;
+
+	use(1);
+	drive(0, 2, ALL);
+	for (unsigned i = 0; i < 30; i++) {
+		set_desc(RX, i, RECEIVE_AT + i * 0x1000, room[i % 3],
+			 (u16)(WRITE | (i % 3 < 2 ? NEXT : 0)), (u16)(i + 1));
+		if (i % 3 == 0)
+			offer(RX, (u16)i);
+	}
+	use(0);
+	drive(0, 2, ALL);
+	frame = make(0, MAC(2), MAC(1), 3000, 1400);
+	for (unsigned i = 0; i < ARRAY_SIZE(cut); i++) {
+		set_desc(TX, i, frame + done, cut[i], i + 1 < ARRAY_SIZE(cut) ? NEXT : 0,
+			 (u16)(i + 1));
+		done += cut[i];
+	}
+	assert_int_equal(done, size);
+	offer(TX, 0);
+	notify();
+	memcpy(bytes(frame, HEADER),
+	       (&(struct net_header){ 1, NET_GSO_TCPV4, HEADERS, 1400, 34, 16, 8 }), HEADER);
+	use(1);
+	assert_int_equal(used(RX), 8);
+	done = 0;
+	for (unsigned i = 0; i < 24; i++) {
+		u32 n = MIN(room[i % 3], size - done);
+
+		assert_memory_equal(bytes(RECEIVE_AT + i * 0x1000, n),
+				    guest_ptr(guest[0].vm, gpa(frame + done), n), n);
+		done += n;
+		if (i % 3 == 2)
+			assert_int_equal(ram(USED(RX) + 4 + i / 3 * 8, 8),
+					 (i - 2) | (u64)(i < 23 ? 414 : size - 7 * 414) << 32);
+	}
+	assert_int_equal(done, size);
+}
+
+/* `n` buffers of so many bytes each, as one chain of an indirect table, to receive into. */
+static void offer_cut(u64 at, unsigned n, u32 size)
+{
+	u64 table = 0x70000 + offered[RX] % 16u * 0x800;
+
+	for (unsigned i = 0; i < n; i++) {
+		set_ram(table + i * 16, at, 8);
+		set_ram(table + i * 16 + 8,
+			size | (u64)(WRITE | (i + 1 < n ? NEXT : 0)) << 32 | (u64)(i + 1) << 48, 8);
+	}
+	set_desc(RX, offered[RX] % 128u, table, n * 16, 4, 0);
+	offer(RX, offered[RX] % 128u);
+}
+
+/* With a page that may be lost, in the second guest. */
+static void start_over(void)
+{
+	fake_host.nr_lost = 0;
+	teardown(NULL);
+	setup(NULL);
+	use(1);
+	drive(0, 2, ALL);
+	fake_host.lost[0] = guest[1].vm->extent[0].base.v + RECEIVE_AT + PAGE_SIZE;
+}
+
+/* Of a frame's room: in the first chain the header's, and so many buffers, and pieces, in all. */
+static void test_room(void **)
+{
+	static const struct {
+		u64 at;
+		u32 first;
+		u32 size;
+		unsigned buffers; /* of each of two chains */
+		bool fits;
+	} table[] = {
+		{ RECEIVE_AT, HEADER - 1, 2000, 1, false },
+		{ RECEIVE_AT, HEADER, 2000, 1, true },
+		{ RECEIVE_AT, 20, 20, 32, true },
+		{ RECEIVE_AT, 20, 20, 33, false },
+		/* Up to a page that is lost; half in it, and all. */
+		{ RECEIVE_AT + PAGE_SIZE - 20, 20, 20, 32, true },
+		{ RECEIVE_AT + PAGE_SIZE - 10, 20, 20, 32, false },
+		{ RECEIVE_AT + PAGE_SIZE + 100, 2000, 2000, 1, false },
+	};
+	static const u32 large = 800;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		start_over();
+		fake_host.nr_lost = i > 3;
+		offer_cut(table[i].at, table[i].buffers, table[i].first);
+		offer_cut(table[i].at, table[i].buffers, table[i].size);
+		use(0);
+		drive(0, 2, ALL);
+		send(MAC(2), 700, 0);
+		use(1);
+		assert_int_equal(used(RX), table[i].fits ? 2 : 0);
+		assert_int_equal(dropped(1, NET_DROP_NO_BUFFER), !table[i].fits);
+	}
+	/* Behind what a frame needs as many pieces as there may be, or more: two each. */
+	for (unsigned n = 48; n < 50; n++) {
+		start_over();
+		fake_host.nr_lost = 1;
+		offer_cut(RECEIVE_AT + PAGE_SIZE - 10, n + 1, 20);
+		set_ram(0x70000, RECEIVE_AT, 8);
+		set_ram(0x70008, large, 4);
+		use(0);
+		drive(0, 2, ALL);
+		send(MAC(2), 700, 0);
+		use(1);
+		assert_int_equal(used(RX), n == 48);
+	}
+	fake_host.nr_lost = 0;
+}
+
+/* What is to be cut or summed cannot be read: the sender's fault. */
+static void test_not_all_there(void **)
+{
+	use(1);
+	drive(0, 2, 0);
+	offer_buffer(2000);
+	use(0);
+	drive(0, 2, ALL);
+	for (unsigned large = 0; large < 2; large++) {
+		u8 *p = bytes(make(0, MAC(2), MAC(1), 1000, large ? 900 : 1), 300);
+
+		p[1] = large ? NET_GSO_TCPV4 : 0;
+		memcpy(bytes(GUEST_RAM - 300, 300), p, 300);
+		queue_frame(GUEST_RAM - 300, HEADERS + 1000);
+		notify();
+		finish();
+		assert_int_equal(used(TX), large + 1);
+		assert_int_equal(dropped(0, NET_DROP_MALFORMED), large + 1);
+	}
+	use(1);
+	assert_int_equal(used(RX), 0);
+}
+
 /*
  * A driver that takes neither large frames nor unfinished checksums, with mergeable buffers and
  * without.
@@ -827,7 +968,8 @@ int main(void)
 	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		TEST(test_device), TEST(test_frame), TEST(test_notifications), TEST(test_merged),
-		TEST(test_cut_short), TEST(test_shapes),
+		TEST(test_cut_short), TEST(test_shapes), TEST(test_scattered), TEST(test_room),
+		TEST(test_not_all_there),
 		TEST(test_made_plain), TEST(test_bad), TEST(test_one_address), TEST(test_bound),
 		TEST(test_cut_in_goes),
 		TEST(test_other_frame_meanwhile),

@@ -46,44 +46,72 @@ static struct net_learned *entry(const struct net_port *p, u64 key, u32 now)
 	return NULL;
 }
 
+/* Where the ports begin whose address has the same hash. */
+static const u8 *bucket(const struct net_segment *s, u64 mac)
+{
+	static_assert(NET_PORTS == 64, "bits of a u64, and of the hash");
+	return &s->first[mac * 0x9e3779b97f4a7c15ull >> 58];
+}
+
 static struct net_port *interface_of(const struct net_segment *s, u64 mac)
 {
-	for (unsigned i = 0; i < NET_PORTS; i++)
-		if (s->port[i] && s->port[i]->mac == mac)
-			return s->port[i];
+	for (unsigned i = *bucket(s, mac); i; i = s->port[i - 1]->next)
+		if (s->port[i - 1]->mac == mac)
+			return s->port[i - 1];
 	return NULL;
 }
 
 /* The bridge behind which the address lives; NULL: nobody knows. */
 static struct net_port *bridge_of(const struct net_segment *s, u64 key)
 {
-	for (unsigned i = 0; i < NET_PORTS; i++)
-		if (s->port[i] && entry(s->port[i], key, s->now))
-			return s->port[i];
+	for (u64 set = s->learning; set; set &= set - 1) {
+		struct net_port *p = s->port[__builtin_ctzll(set)];
+
+		if (entry(p, key, s->now))
+			return p;
+	}
 	return NULL;
+}
+
+/* What says that this port, or that one will be, the next with its hash. */
+static u8 *link_to(struct net_segment *s, const struct net_port *p, unsigned number)
+{
+	u8 *link = (u8 *)(uintptr_t)bucket(s, p->mac);
+
+	while (*link != number)
+		link = &s->port[*link - 1]->next;
+	return link;
 }
 
 int net_join(struct net_segment *s, struct net_port *p)
 {
-	for (unsigned i = 0; i < NET_PORTS; i++)
-		if (s->port[i] && !s->port[i]->vlans != !p->vlans)
-			return -EINVAL;
-	for (unsigned i = 0; i < NET_PORTS; i++) {
-		if (s->port[i])
-			continue;
-		s->port[i] = p;
-		p->index = i;
-		s->bridges += p->learned != NULL;
-		return 0;
-	}
-	return -ENOSPC;
+	unsigned i = s->taken ? (unsigned)__builtin_ctzll(s->taken) : 0;
+
+	if (s->taken && !s->port[i]->vlans != !p->vlans)
+		return -EINVAL;
+	if (!~s->taken)
+		return -ENOSPC;
+	i = (unsigned)__builtin_ctzll(~s->taken);
+	p->index = i;
+	p->next = 0;
+	*link_to(s, p, 0) = (u8)(i + 1);
+	s->port[i] = p;
+	s->taken |= BIT(i);
+	s->learning |= p->learned ? BIT(i) : 0;
+	s->mirrors |= p->mirror ? BIT(i) : 0;
+	s->bridges += p->learned != NULL;
+	return 0;
 }
 
 void net_leave(struct net_segment *s, struct net_port *p)
 {
 	if (s->port[p->index] != p)
 		return;
+	*link_to(s, p, p->index + 1) = p->next;
 	s->port[p->index] = NULL;
+	s->taken &= ~BIT(p->index);
+	s->learning &= ~BIT(p->index);
+	s->mirrors &= ~BIT(p->index);
 	s->bridges -= p->learned != NULL;
 }
 
@@ -128,15 +156,18 @@ struct net_port *net_owner(const struct net_segment *s, u64 to, u16 vlan)
 struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to,
 			  u16 vlan, const struct net_port *owner, unsigned *at)
 {
-	if (from->mirror)
-		return NULL;
-	while (*at < NET_PORTS) {
-		struct net_port *p = s->port[(*at)++];
-		bool meant = p && (owner ? p == owner : to & GROUP || p->learned);
+	u64 set = to & GROUP ? s->taken : s->learning;
 
-		if (p && p != from && (p->mirror || (meant && !(p->isolated && from->isolated))) &&
-		    net_carries(p, vlan))
+	if (from->mirror || *at >= NET_PORTS)
+		return NULL;
+	set = (owner ? BIT(owner->index) : set) | s->mirrors;
+	for (set &= ~BIT(from->index) & ~0ull << *at; set; set &= set - 1) {
+		struct net_port *p = s->port[__builtin_ctzll(set)];
+
+		*at = p->index + 1;
+		if ((p->mirror || !(p->isolated && from->isolated)) && net_carries(p, vlan))
 			return p;
 	}
+	*at = NET_PORTS;
 	return NULL;
 }

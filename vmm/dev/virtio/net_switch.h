@@ -25,7 +25,7 @@ struct net_learned {
 };
 
 struct net_port {
-	/* The user's, before net_join(). */
+	/* The user's, before net_join(); mac, mirror and learned stay as they are. */
 	u64 mac;
 	bool isolated;      /* talks to ports only that are not */
 	bool mirror;        /* gets all frames of the segment and sends none */
@@ -36,12 +36,19 @@ struct net_port {
 	 * a bridge's own, NET_LEARNED of them, zero: no other takes their place; NULL: it is none
 	 */
 	struct net_learned *learned;
+	/* The switch's. */
 	unsigned index; /* on its segment */
+	u8 next; /* index + 1 of the next one whose address has the same hash; 0: none */
 };
 
 struct net_segment {
 	struct net_port *port[NET_PORTS]; /* NULL: free */
-	unsigned bridges; /* of these */
+	/* bits by index: all, those that are bridges, those that are mirrors */
+	u64 taken;
+	u64 learning;
+	u64 mirrors;
+	u8 first[NET_PORTS]; /* by an address' hash: index + 1, as in the ports; first come first */
+	unsigned bridges; /* how many of these are */
 	u32 now; /* the second of the last frame */
 };
 
