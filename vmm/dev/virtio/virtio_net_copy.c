@@ -114,7 +114,7 @@ static bool bring(const struct frame *f, struct place *from, u8 *out, u32 size)
 
 /*
  * Chains with room for so many bytes, staged as used, in the segment's list: one, or with mergeable
- * buffers several. How many, *n of which were taken; false: there is not enough.
+ * buffers several. *n: how many were taken. False: they are not enough.
  */
 static bool find_room(struct port *to, unsigned queue, u64 size, unsigned *n, struct hold *h)
 {
