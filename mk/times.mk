@@ -7,4 +7,4 @@ TIME_TEST  := 30 minutes
 TIME_QUICK := 5 minutes at most
 TIME_UNIT  := ten minutes, then two
 # An Nth of test-full takes at most an hour, by the seconds in tests/results (test_shard.py).
-SHARDS     := 7
+SHARDS     := 8
