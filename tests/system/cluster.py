@@ -18,6 +18,8 @@ import systems  # noqa: E402  (path set above)
 RANKS = (1, 2)
 CARD = "igb"
 TIMEOUT = 1200
+# The initrd unpacks to 110 MiB, and the root file system takes half of the memory.
+MEMORY = "512M"
 RDMA = ("/usr/bin/ibv_rc_pingpong", "/usr/bin/ib_write_bw", "/usr/bin/ib_send_bw")
 REMOTE = """#!/bin/sh
 # For mpirun: a command on another machine, which waits for it at this port.
@@ -67,7 +69,7 @@ def start(system, rank, wire, archive):
         iso = node.image(name, "--linux", node.guest_file("vmlinuz"), "--initrd", archive,
                          "--cmdline", "console=ttyS0 panic=-1 " + words(rank, "yes"))
     else:
-        vm = node.vm_text("qemu", words(rank, "yes"), pci="00:06.0", dma="window")
+        vm = node.vm_text("qemu", words(rank, "yes"), memory=MEMORY, pci="00:06.0", dma="window")
         iso = node.margay_iso(name, {"vm0.conf": vm}, {"kernel": node.guest_file(node.KERNEL), "initrd": archive})
     server = "on" if rank == 1 else "off"
     extra = card(rank, "stream,id=net%d,server=%s,addr.type=unix,addr.path=%s" % (rank, server, wire), 6)
@@ -92,7 +94,8 @@ def two_guests():
     to it."""
     archive = initrd()
     vms = {"vm%d.conf" % (rank - 1): node.vm_text("qemu", words(rank, "no"), pci="00:%02x.0" % (4 + 2 * rank), dma="window",
-                                           cpus="%d-%d" % (rank, rank), on_end="poweroff_node" if rank == 1 else "stop")
+                                           memory=MEMORY, cpus="%d-%d" % (rank, rank),
+                                           on_end="poweroff_node" if rank == 1 else "stop")
            for rank in RANKS}
     iso = node.margay_iso("cluster-guests", vms, {"kernel": node.guest_file(node.KERNEL), "initrd": archive})
     # An igb's virtual functions take numbers beside those of another at 7.
@@ -106,7 +109,8 @@ def two_guests():
 def two_on_a_segment():
     """The same of two VMs with no card at all, on a virtual network."""
     archive = initrd()
-    vms = {"vm%d.conf" % (rank - 1): node.vm_text("qemu", words(rank, "no", "virtio_net"), net="cluster") for rank in RANKS}
+    vms = {"vm%d.conf" % (rank - 1): node.vm_text("qemu", words(rank, "no", "virtio_net"), memory=MEMORY,
+                                           net="cluster") for rank in RANKS}
     iso = node.margay_iso("cluster-segment", vms, {"kernel": node.guest_file(node.KERNEL), "initrd": archive})
     with node.start("cluster-segment", "qemu", iso, cpus=2, memory="2G", timeout=TIMEOUT) as running:
         monitor_console.whole_lines(running)
