@@ -18,7 +18,7 @@
 #define STEPS 40
 #define RIGHTS "create, destroy, console, dump, boot, cpus:1-2, memory:100M, pci:01:00.0"
 
-static const char *const names[] = { "a",  "b", "image", "other",    "service",
+static const char *const names[] = { "a",  "b", "image", "other",    "management",
 				     "k",  "",  "t",     "t 0 4096", "t 1048576 1048576",
 				     "t 0" };
 
@@ -106,7 +106,7 @@ static void check(void)
 
 		CHECK((c >= ' ' && c <= '~') || c == '\n');
 	}
-	CHECK(vms_bytes() + images_bytes() <= service_config.control.memory);
+	CHECK(vms_bytes() + images_bytes() <= management_config.control.memory);
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		for (unsigned k = 0; k < i; k++)
 			CHECK(!monitor_slots[i].config || !monitor_slots[k].config ||

@@ -66,9 +66,9 @@ def initrd(name, script, files, drivers=()):
 
 def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules=None, node_memory="1536M", node_cpus=3, extra=(),
           times=1, **keys):
-    keys = {"name": "service", "cpus": "0-0", "memory": "512M", "control": "yes", "control_may": rights, **keys}
+    keys = {"name": "management", "cpus": "0-0", "memory": "512M", "control": "yes", "control_may": rights, **keys}
     text = node.vm_text(machine, "margay.test=management", **keys)
-    vms = {"service.conf": text, **dict(others)}
+    vms = {"management.conf": text, **dict(others)}
     iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL), "initrd": initrd(name, script, files),
                                       **(modules or {})})
     return node.start(name, machine, iso, cpus=node_cpus, memory=node_memory, timeout=times * TIMEOUT[machine], extra=list(extra))
@@ -83,7 +83,7 @@ port=$(grep -l 'margay.3' /sys/class/virtio-ports/*/name | cut -d/ -f5)
 
 
 def answers(run):
-    return read_answers(run.of("service").text)
+    return read_answers(run.of("management").text)
 
 
 def read_answers(printed):

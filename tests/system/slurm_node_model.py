@@ -206,7 +206,8 @@ def shown(vm):
 
 
 def management_vm():
-    return {**shown({"name": "service", "state": RUNNING, "file": "service.conf", "end": None}), "created": False, "commands": True}
+    vm = {"name": "management", "state": RUNNING, "file": "management.conf", "end": None}
+    return {**shown(vm), "created": False, "commands": True}
 
 
 def main(words):

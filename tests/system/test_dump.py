@@ -87,12 +87,12 @@ def check_head(text, run):
 
 def start(machine, disk):
     """The management VM has a disk, for what it dumps last; another VM's end is a sign to it."""
-    text = node.vm_text("qemu", "margay.test=management", name="service", cpus="0-0", memory="512M", control="yes",
+    text = node.vm_text("qemu", "margay.test=management", name="management", cpus="0-0", memory="512M", control="yes",
                         control_may=RIGHTS, memory_map="identity", pci="00:06.0")
     flag = "name = flag\nkernel = behave\nmemory = 32M\ncpus = 3-3\ncmdline = machine=qemu mode=hang\n"
     initrd = tenant("misc/pvpanic/pvpanic.ko", "misc/pvpanic/pvpanic-mmio.ko")
     files = {"vmlinuz": node.guest_file("vmlinuz"), "initrd": initrd, "linux.conf": LINUX}
-    iso = node.margay_iso("dump", {"service.conf": text, "flag.conf": flag}, {
+    iso = node.margay_iso("dump", {"management.conf": text, "flag.conf": flag}, {
         "kernel": node.guest_file(node.KERNEL), "initrd": management.initrd("dump", SCRIPT, files, ["nvme"]),
         "behave": tiny.elf("behave"),
     })
@@ -111,7 +111,7 @@ def test_dump():
     with numa.Machine("4", [numa.Node("0-3", "1536M")]) as machine, start(machine, disk) as running:
         whole_lines(running)
         console = Console(running)
-        running.expect("^.service. margay-test: compare")
+        running.expect("^.management. margay-test: compare")
         host = int(re.search(r"^linux: memory: 160M on node 0: 0 is at (\S+)\r$", running.text, re.M)[1], 16)
         with open(machine.path(0), "rb") as f:
             f.seek(host)
@@ -179,7 +179,7 @@ def test_ends():
             "dump-ends", ENDS, {"dog": tiny.elf("dog"), "bitten.conf": BITTEN}, rights, others=others,
             modules={"behave": tiny.elf("behave")}, node_memory=machine.memory, node_cpus=4, extra=machine.arguments) as running:
         whole_lines(running)
-        running.expect("^.service. margay-test: compare")
+        running.expect("^.management. margay-test: compare")
         memory = {}
         with open(machine.path(0), "rb") as f:
             for vm, at in re.findall(r"^(\w+): memory: 32M on node 0: 0 is at (\S+)\r$", running.text, re.M):

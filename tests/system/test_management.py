@@ -84,7 +84,7 @@ run not-over margay destroy hang
 run stop margay kill hang
 run metrics margay metrics
 run stopped margay wait hang
-run boot margay kill service
+run boot margay kill management
 run keys margay kill keys
 run keys margay wait keys
 run list-at-last margay list --json
@@ -120,8 +120,8 @@ def test_commands():
     assert {what for what, code in status.items() if code == 1} == refused, status
     assert {what: code for what, code in status.items() if code > 1} == {"usage": 2, "stopped": 10, "keys": 10}
     info = json.loads(said["info"])
-    assert info["management"] == "service" and info["may"] == ["create", "destroy", "console"] and info["memory"] == 512 << 20
-    assert [vm["name"] for vm in json.loads(said["nothing"])] == ["service"]
+    assert info["management"] == "management" and info["may"] == ["create", "destroy", "console"] and info["memory"] == 512 << 20
+    assert [vm["name"] for vm in json.loads(said["nothing"])] == ["management"]
     assert said["taken"] == "margay: behave: there is an image of that name, with another content (--replace)"
     assert said["again"] == "margay: one.conf:1: name = one: one.conf has that name already: choose another"
     # All that is wrong with a file, and nothing of it is left.
@@ -141,7 +141,7 @@ def test_commands():
     assert management.free(said["before"]) == management.free(said["after"])
     assert json.loads(said["refused"])["refused"] == 3
     states = {vm["name"]: vm["state"] for vm in json.loads(said["running"])}
-    assert states["service"] == states["hang"] == "running" and states["linux"] in ("running", "changing")
+    assert states["management"] == states["hang"] == "running" and states["linux"] in ("running", "changing")
     assert said["text"] == FILES["hang.conf"].rstrip()
     assert {vm["end"] for vm in json.loads(said["list-at-last"])} == {None, "poweroff", "stopped"}
     assert re.search(r"^linux +poweroff ", said["end"], re.MULTILINE)
@@ -153,8 +153,8 @@ def test_commands():
     assert said["not-over"] == "margay: hang is not over: stop it first"
     assert [row["vcpu"] for row in json.loads(said["stats"])] == [0]
     assert re.search(r"^hang +stopped ", said["stopped"], re.MULTILINE)
-    assert re.search(r'^margay_vm_exits_total\{vm="service",vcpu="0",reason="[^"]+"\} [0-9]+$', said["metrics"], re.MULTILINE)
-    assert said["boot"] == "margay: service is of the boot: control_may does not have it"
+    assert re.search(r'^margay_vm_exits_total\{vm="management",vcpu="0",reason="[^"]+"\} [0-9]+$', said["metrics"], re.MULTILINE)
+    assert said["boot"] == "margay: management is of the boot: control_may does not have it"
     assert len(run.lines("hang: end=stopped$")) == 2
     # The images are gone, too: two more than at `before`, of 2 MiB each.
     assert all(image["boot"] for image in json.loads(said["no-images"]))
@@ -172,7 +172,7 @@ def check_events(events, ended):
     happened = [(event["event"], event["vm"] or event["image"], event["end"], event["status"], event["by"], event["user"])
                 for event in events]
     by = ("management", user)
-    for known in (("started", "service", None, None, None, None), ("image-put", "behave", None, None, *by),
+    for known in (("started", "management", None, None, None, None), ("image-put", "behave", None, None, *by),
                   ("create", "one", None, None, *by), ("start", "one", None, None, *by), ("started", "one", None, None, *by),
                   ("ended", "one", "exit", 0, None, None), ("destroy", "one", None, None, *by),
                   ("ended", "linux", "poweroff", None, None, None), ("pause", "hang", None, None, *by),
@@ -180,7 +180,7 @@ def check_events(events, ended):
         assert known in happened, known
     assert sum(event[:2] == ("started", "hang") for event in happened) == 2 and "restarted" not in [event[0] for event in happened]
     refused = [(event["event"], event["vm"], event["text"]) for event in events if (event["text"] or "").startswith("refused: ")]
-    assert ("kill", "service", "refused: service is of the boot: control_may does not have it") in refused
+    assert ("kill", "management", "refused: management is of the boot: control_may does not have it") in refused
     at = {event["vm"]: event["time"] for event in events if event["event"] == "ended"}
     assert all(abs(ended[name] - at[name]) < 2 for name in ("linux", "hang", "keys"))
 
@@ -222,7 +222,7 @@ def test_cycles(machine):
                          modules={"behave": tiny.elf("behave")}, rights="create, destroy, console, cpus:2, memory:64M",
                          node_cpus=5, times=3) as running:
         whole_lines(running)
-        running.expect("^.service. margay-test: done")
+        running.expect("^.management. margay-test: done")
         console = Console(running)
         assert console.answer("vm stop watched") == ["watched: stops"]
         run = node.Run(running, running.wait())
@@ -334,7 +334,7 @@ step7() { margay resume one; }
 step8() { margay kill one; margay wait one >/dev/null; }
 step9() { margay destroy one; }
 step10() { margay image rm image; }
-starts=$(margay show service | sed -n 's/^service  *[a-z]*  *[0-9]*  *[0-9]*  *[0-9]*  *\([0-9]*\) .*/\1/p')
+starts=$(margay show management | sed -n 's/^management  *[a-z]*  *[0-9]*  *[0-9]*  *[0-9]*  *\([0-9]*\) .*/\1/p')
 run found-$starts margay --json list
 run images-$starts margay --json image list
 run node-$starts margay --json node
@@ -362,10 +362,10 @@ def test_crashes():
         whole_lines(running)
         run = node.Run(running, running.wait())
     said, _ = management.answers(run)
-    assert "step" not in said and run.has_line("service: restart 10"), run.text[-4000:]
+    assert "step" not in said and run.has_line("management: restart 10"), run.text[-4000:]
     for n, state in enumerate(FOUND):
         vms = {vm["name"]: vm["state"] for vm in json.loads(said["found-%d" % (n + 1)])}
-        assert vms == {"service": "running", **({"one": state} if state else {})}, n
+        assert vms == {"management": "running", **({"one": state} if state else {})}, n
         images = {image["name"] for image in json.loads(said["images-%d" % (n + 1)]) if not image["boot"]}
         assert images == ({"image"} if 3 <= n <= 9 else set()), n
         taken = (2 << 20 if images else 0) + (32 << 20 if state in ("running", "paused") else 0)
@@ -401,16 +401,16 @@ def test_costs():
                          extra=[*counted.arguments, "-vga", "none"]) as running:
         whole_lines(running)
         for _ in range(3):
-            running.expect("^.service. margay-test: start")
+            running.expect("^.management. margay-test: start")
             before = counted.look()
             while counted.look()[2][1] == before[2][1]:
                 assert running.poll() is None
             starts.append([b[0] - a[0] for a, b in zip(before, counted.look())])
-            running.expect("^.service. margay-test: stop")
+            running.expect("^.management. margay-test: stop")
             before = counted.look()
             running.expect("^one: end=stopped.*\n")
             stops.append([b[0] - a[0] for a, b in zip(before, counted.look())])
-        running.expect("^.service. margay-test: done")
+        running.expect("^.management. margay-test: done")
         assert Console(running).answer("vm stop watched") == ["watched: stops"]
         running.wait()
     # All but the first, before which the memory is zeroed; what follows the guest's first instruction until the look is in it, too.

@@ -25,7 +25,7 @@ import tiny
 
 pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debian")]
 RIGHTS = "create, destroy, console, cpus:1, memory:512M"
-VM = {"name": "service", "kernel": "kernel", "initrd": "initrd", "cmdline": debian_guest.CMDLINE, "memory": "1G",
+VM = {"name": "management", "kernel": "kernel", "initrd": "initrd", "cmdline": debian_guest.CMDLINE, "memory": "1G",
       "memory_map": "identity", "cpus": "0-0", "pci": "00:06.0", "disk": "packages", "control": "yes", "control_may": RIGHTS,
       "on_poweroff": "poweroff_node"}
 JOB = ("name = job\nkernel = vmlinuz\ninitrd = user.img\nmemory = 256M\ncpus = 1-1\n"
@@ -90,7 +90,7 @@ def repository(packages):
 def start(packages):
     modules = {"kernel": os.path.join(debian_guest.DEBIAN, "vmlinuz"), "initrd": os.path.join(debian_guest.DEBIAN, "initrd"),
                "packages": repository(packages)}
-    iso = node.margay_iso("management-debian", {"service.conf": "".join("%s = %s\n" % line for line in VM.items())}, modules)
+    iso = node.margay_iso("management-debian", {"management.conf": "".join("%s = %s\n" % line for line in VM.items())}, modules)
     return node.start("management-debian", "qemu", iso, cpus=2, memory="2G", extra=debian_guest.DISK,
                       timeout=debian_guest.MINUTES * 60)
 
@@ -114,14 +114,14 @@ def check_commands(console):
     console.do("bash /mnt/script >/tmp/said 2>&1")
     said, status = management.read_answers(console.do("cat /tmp/said"))
     assert {what: code for what, code in status.items() if code} == {"refused": 1, "stopped": 10}, said
-    assert json.loads(said["info"])["management"] == "service"
+    assert json.loads(said["info"])["management"] == "management"
     assert re.search(r"^job +poweroff ", said["end"], re.MULTILINE)
     assert "margay-test: cpus: 1" in said["said"] and "margay-test: lines: 20000" in said["said"]
     assert {vm["name"]: vm["state"] for vm in json.loads(said["list"])} == {
-        "service": "running", "job": "poweroff", "hang": "running"}
+        "management": "running", "job": "poweroff", "hang": "running"}
     assert said["refused"] == "margay: hang is not over: stop it first"
     assert re.search(r"^hang +stopped ", said["stopped"], re.MULTILINE)
-    assert [vm["name"] for vm in json.loads(said["at-last"])] == ["service"]
+    assert [vm["name"] for vm in json.loads(said["at-last"])] == ["management"]
     before, after = (management.free(said[when]) for when in ("before", "after"))
     # What more slots take may break one piece of 2 MiB for the hypervisor's own.
     assert before - after in (0, 2 << 20)
@@ -143,8 +143,8 @@ def check_metrics(console):
     console.do("until (: </dev/tcp/127.0.0.1/9100) 2>/dev/null; do sleep 1; done")
     text = scraped(console)
     assert re.search(r"^node_textfile_scrape_error 0$", text, re.MULTILINE), text
-    assert re.search(r'^margay_vm_info\{[^}]*state="running",vm="service"\} 1$', text, re.MULTILINE), text
-    assert re.search(r'^margay_vm_starts_total\{vm="service"\} 1$', text, re.MULTILINE), text
+    assert re.search(r'^margay_vm_info\{[^}]*state="running",vm="management"\} 1$', text, re.MULTILINE), text
+    assert re.search(r'^margay_vm_starts_total\{vm="management"\} 1$', text, re.MULTILINE), text
 
 
 def remove(console):
@@ -161,7 +161,7 @@ def test_service():
         install(console, packages["margay-tools"])
         check_commands(console)
         check_metrics(console)
-        assert console.do("bash /mnt/completed").split("\n") == ["complete -F _margay margay", "put pull list rm", "service"]
+        assert console.do("bash /mnt/completed").split("\n") == ["complete -F _margay margay", "put pull list rm", "management"]
         assert console.do("systemctl is-system-running; systemctl --failed --plain --no-legend") == "running"
         remove(console)
         assert console.do("systemctl is-system-running; systemctl --failed --plain --no-legend") == "running"

@@ -206,8 +206,8 @@ run pause margay pause watched
 run resume margay resume watched
 WATCHED
 run destroy margay destroy watched
-for what in kill pause restart; do run $what-itself margay $what service; done
-run dump-itself margay dump service /tmp/core
+for what in kill pause restart; do run $what-itself margay $what management; done
+run dump-itself margay dump management /tmp/core
 run list margay --json list
 """
 GRANTED = r"""
@@ -242,24 +242,24 @@ def test_boot(right):
                          modules={"behave": tiny.elf("behave")}) as running:
         whole_lines(running)
         if not granted:
-            running.expect("^.service. margay-test: done")
+            running.expect("^.management. margay-test: done")
             assert Console(running).answer("vm stop watched") == ["watched: stops"]
         run, said, status = finish(running)
-    itself = "margay: service is of the boot: control_may does not have it"
+    itself = "margay: management is of the boot: control_may does not have it"
     assert all(said[what + "-itself"] == itself for what in ("kill", "pause", "restart", "dump"))
     wrong = {what for what, code in status.items() if code} - {"kill-itself", "pause-itself", "restart-itself", "dump-itself"}
     vms = {vm["name"]: vm for vm in json.loads(said["list"])}
-    assert vms["service"]["state"] == "running" and not vms["watched"]["created"]
+    assert vms["management"]["state"] == "running" and not vms["watched"]["created"]
     if granted:
         assert wrong == {"destroy", "wait", "over"} and status["wait"] == status["over"] == 10, (status, said)
         assert said["destroy"] == "margay: watched is of the boot: it can be stopped", (status, said)
-        assert {vm["name"]: vm["state"] for vm in json.loads(said["killed"])} == {"service": "running", "watched": "stopped"}
+        assert {vm["name"]: vm["state"] for vm in json.loads(said["killed"])} == {"management": "running", "watched": "stopped"}
         assert (vms["watched"]["state"], vms["watched"]["starts"]) == ("stopped", 3), vms
         assert re.findall("behave: .*", said["console"]) == [line for key in ("68", "69", "6a") for line in (
             "behave: begins", "behave: key " + key, "behave: key a")]
         assert len(run.lines("^watched: end=stopped")) == 3
     else:
         assert wrong == {"pause", "resume", "kill", "start", "restart", "console", "stop", "dump", "destroy"}, (status, said)
-        assert {said[what] for what in wrong} == {itself.replace("service", "watched")}, said
+        assert {said[what] for what in wrong} == {itself.replace("management", "watched")}, said
         assert (vms["watched"]["state"], vms["watched"]["starts"]) == ("running", 1), vms
         assert len(run.lines("^.watched. behave: begins")) == 1

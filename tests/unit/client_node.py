@@ -24,7 +24,7 @@ IMAGE, DATA, IMAGE_END = 18, 19, 20
 EPERM, ENOENT, ENXIO, ENODEV, EINVAL, ENOSYS = 1, 2, 6, 19, 22, 38
 ODD = 'o"d\\d'
 LINES = {
-    HELLO: "margay=0.2~1\tprotocol=1\tcommander=service\tmay=create\tmemory=1073741824\tmemory_used=4096\trefused=2\n",
+    HELLO: "margay=0.2~1\tprotocol=1\tcommander=management\tmay=create\tmemory=1073741824\tmemory_used=4096\trefused=2\n",
     LIST: "".join("name=%s\tstate=%s\tcpus=%d\tmemory=%d\tup=%d\tstarts=%d\tfile=%s.conf\tcreated=yes\tcommands=no\n" % vm
                   for vm in [
         ("a", "running", 2, 64 << 20, 17, 3, "a"), (ODD, "exit", 1, 32 << 20, 0, 1, "odd"), ("gone", "running", 1, 1, 1, 1, "g")]),

@@ -34,8 +34,8 @@ SLOT_OWN(u64, own);
 unsigned monitor_nr_slots, monitor_turn;
 struct output_ring output_rings[MONITOR_MAX_VMS];
 
-static struct vm_config service_config;
-static struct vm service = { .name = "service", .config = &service_config };
+static struct vm_config management_config;
+static struct vm management = { .name = "management", .config = &management_config };
 static struct management_answer answer;
 
 unsigned monitor_vm_count(void)
@@ -310,17 +310,17 @@ static void management_begin(const char *rights)
 	struct config_error err;
 	char text[400];
 	int n = snprintf(text, sizeof(text),
-			 "name = service\nkernel = k\nmemory = 64M\ncontrol = yes\n%s%s\n",
+			 "name = management\nkernel = k\nmemory = 64M\ncontrol = yes\n%s%s\n",
 			 rights[0] ? "control_may = " : "", rights);
 
 	fake_host_reset();
 	fake_host.modules[0] = (struct host_module){ "k", "", "boot's", 6 };
 	fake_host.nr_modules = 1;
 	memset(monitor_slots, 0, sizeof(monitor_slots));
-	if (vm_config_parse("service.conf", text, (size_t)n, &service_config, &err, NULL))
+	if (vm_config_parse("management.conf", text, (size_t)n, &management_config, &err, NULL))
 		abort();
-	snprintf(monitor_slots[0].file, sizeof(monitor_slots[0].file), "service.conf");
-	monitor_slots[0].config = &service_config;
+	snprintf(monitor_slots[0].file, sizeof(monitor_slots[0].file), "management.conf");
+	monitor_slots[0].config = &management_config;
 	monitor_slots[0].state = STARTED;
 	monitor_nr_slots = 1;
 }
@@ -376,7 +376,8 @@ static const char *management_bytes(unsigned session, const void *bytes, u32 siz
 	}
 	if (place)
 		memcpy(place, copy + sizeof(m), size - sizeof(m));
-	management_serve(&service, session, copy, place ? place : copy + sizeof(m), size, &answer);
+	management_serve(&management, session, copy, place ? place : copy + sizeof(m), size,
+			 &answer);
 	free(copy);
 	/* Nobody's VM is held when it is answered. */
 	if (management_holds || answer.size < sizeof(*head) || answer.size > sizeof(answer.data) ||

@@ -95,7 +95,7 @@ static void test_messages(void **)
 	assert_int_equal(((struct management_message *)answer.data)->tag, 9);
 	assert_non_null(strstr(
 		text(),
-		"protocol=1\tmanagement=service\tcommander=service\tmay=\tmemory=0\tmemory_used=0\trefused=0\n"));
+		"protocol=1\tmanagement=management\tcommander=management\tmay=\tmemory=0\tmemory_used=0\trefused=0\n"));
 	management_bytes(0, &m, sizeof(m) - 1, &what);
 	assert_int_equal(what, EINVAL);
 	management_bytes(0, &m, 0, &what);
@@ -159,10 +159,10 @@ static void test_rights(void **)
 					  .state = STARTED };
 	monitor_nr_slots = 2;
 	assert_int_equal(ask(MANAGEMENT_STOP, "b"), EPERM);
-	service_config.control.may |= MAY_BOOT;
+	management_config.control.may |= MAY_BOOT;
 	assert_int_equal(ask(MANAGEMENT_STOP, "b"), 0);
 	assert_int_equal(ask(MANAGEMENT_DESTROY, "b"), EPERM);
-	assert_int_equal(ask(MANAGEMENT_STOP, "service"), EPERM);
+	assert_int_equal(ask(MANAGEMENT_STOP, "management"), EPERM);
 	assert_int_equal(ask(MANAGEMENT_STOP, "nobody"), ENOENT);
 }
 
@@ -481,7 +481,7 @@ static void test_files(void **)
 			"a.conf: required key 'name' is missing: it is commanded by that" },
 		{ "a.conf\nname = a\nkernel = none\nmemory = 64M\n",
 			"a.conf:2: kernel = none: there is no such image" },
-		{ "a.conf\nname = service\n" VM, "a.conf:1: name = service: service.conf has that name already: choose another" },
+		{ "a.conf\nname = management\n" VM, "a.conf:1: name = management: management.conf has that name already: choose another" },
 		{ "a.conf\nname = a\nkernel = image\nmemory = all\n",
 			"a.conf:3: memory = all: expected a size: control_may has "
 		  "266338304 bytes left" },
@@ -520,7 +520,7 @@ static void test_files(void **)
 			"a.conf:4: control: only a VM of the boot commands" },
 		{ "a.conf\nname = a\n" VM "control_may = create\n",
 			"a.conf: control_may: without control = yes it may nothing" },
-		{ "a.conf\nname = a\n" VM "after = service\n",
+		{ "a.conf\nname = a\n" VM "after = management\n",
 			"a.conf:4: after: who makes it starts it" },
 		{ "a.conf\nname = a\n" VM "on_crash = dump\n",
 			"a.conf:4: on_crash = dump: control_may does not have dump" },
@@ -554,7 +554,7 @@ static void test_files(void **)
 		text(),
 		"a.conf:4: pci: without an IOMMU who has a function reaches all of the node: control_may does "
 		"not have dma:identity");
-	service_config.control.may |= MAY_IDENTITY;
+	management_config.control.may |= MAY_IDENTITY;
 	assert_int_equal(
 		ask(MANAGEMENT_CREATE, "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"), 0);
 	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
@@ -571,10 +571,10 @@ static void test_files(void **)
 	for (unsigned cpu = 0; cpu < 4; cpu++)
 		assert_int_equal(!!(monitor_slots[1].config->let_cpus[0] & BIT(cpu)),
 				 cpu == 1 || cpu == 2);
-	assert_null(service_config.let_cpus);
+	assert_null(management_config.let_cpus);
 	assert_int_equal(ask(MANAGEMENT_START, "a"), 0);
 	assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), EBUSY);
-	service_config.control.may |= MAY_MODULES;
+	management_config.control.may |= MAY_MODULES;
 	assert_int_equal(ask(MANAGEMENT_CREATE, "c.conf\nname = c\nkernel = k\nmemory = 64M\n"), 0);
 	assert_int_equal(ask(MANAGEMENT_STOP, "a"), 0);
 	/* What the slot has kept of its VM is nobody's. */
@@ -702,12 +702,12 @@ static void test_outcome(void **)
 		"\nsegment=lan\tmac=02:03:04:05:06:00\tbridge=yes\tisolated=no\tmirror=no\tplain=no\t"
 		"mtu=9000\tpvid=7\ttrunk=\n"));
 	/* What it has said is for who may read its console. */
-	service_config.control.may &= ~(unsigned)MAY_CONSOLE;
+	management_config.control.may &= ~(unsigned)MAY_CONSOLE;
 	ask(MANAGEMENT_SHOW, "b");
 	assert_said("\twhy=\tlast=\n");
 	ask(MANAGEMENT_LIST, "");
 	assert_null(strstr(text(), "the end"));
-	service_config.control.may = MAY_CONSOLE;
+	management_config.control.may = MAY_CONSOLE;
 	ask(MANAGEMENT_LIST, "");
 	assert_null(strstr(text(), "the end"));
 	b->created = true;
@@ -858,21 +858,22 @@ static void test_file_text(void **)
 	management_begin(ALL);
 	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
 	memset(large, '#', sizeof(large));
-	fake_host.modules[1] = (struct host_module){ "vm:service.conf", "", large, sizeof(large) };
+	fake_host.modules[1] =
+		(struct host_module){ "vm:management.conf", "", large, sizeof(large) };
 	fake_host.nr_modules = 2;
-	assert_int_equal(ask(MANAGEMENT_FILE, "service 0"), 0);
+	assert_int_equal(ask(MANAGEMENT_FILE, "management 0"), 0);
 	assert_non_null(strstr(text(), "offset=0\tnext=32512\tsize=40000\n####"));
 	assert_int_equal(answer.size, n + 32512);
-	assert_int_equal(ask(MANAGEMENT_FILE, "service 39999"), 0);
+	assert_int_equal(ask(MANAGEMENT_FILE, "management 39999"), 0);
 	assert_string_equal(text(), "offset=39999\tnext=40000\tsize=40000\n#");
-	assert_int_equal(ask(MANAGEMENT_FILE, "service 99999"), 0);
+	assert_int_equal(ask(MANAGEMENT_FILE, "management 99999"), 0);
 	assert_string_equal(text(), "offset=40000\tnext=40000\tsize=40000\n");
-	assert_int_equal(ask(MANAGEMENT_FILE, "service"), EINVAL);
-	assert_int_equal(ask(MANAGEMENT_FILE, "service 0x"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_FILE, "management"), EINVAL);
+	assert_int_equal(ask(MANAGEMENT_FILE, "management 0x"), EINVAL);
 	assert_int_equal(ask(MANAGEMENT_FILE, "nobody 0"), ENOENT);
 	fake_host.nr_modules = 1;
-	assert_int_equal(ask(MANAGEMENT_FILE, "service 0"), ENOENT);
-	assert_string_equal(text(), "service: its file is not kept");
+	assert_int_equal(ask(MANAGEMENT_FILE, "management 0"), ENOENT);
+	assert_string_equal(text(), "management: its file is not kept");
 	/* It goes with its VM, and its memory, too. */
 	assert_int_equal(put(0, "image", data, sizeof(data)), 0);
 	for (unsigned i = 0, pages = 0; i < 3; i++) {
@@ -908,7 +909,7 @@ static void test_restart(void **)
 	assert_int_equal(ask(MANAGEMENT_RESTART, "b"), 0);
 	assert_true(!monitor_slots[1].stopped && monitor_slots[1].state == STARTED &&
 		    monitor_slots[1].starts == 1);
-	monitor_slots[1].vm = &service;
+	monitor_slots[1].vm = &management;
 	management_starting = 2;
 	assert_int_equal(ask(MANAGEMENT_RESTART, "b"), 0);
 	assert_int_equal(management_starting, 0);
@@ -1151,7 +1152,7 @@ static void test_pages(void **)
 	struct vcpu *pointers[ARRAY_SIZE(vcpus)];
 	struct vm vm = { .vcpus = pointers, .nr_vcpus = ARRAY_SIZE(vcpus) };
 	static bool seen[ARRAY_SIZE(vcpus)][VMEXITS];
-	char request[40] = "service";
+	char request[40] = "management";
 	unsigned pages = 0, lines = 0, injected = 0;
 
 	management_begin("");
@@ -1181,7 +1182,7 @@ static void test_pages(void **)
 			}
 		}
 		if (cut)
-			snprintf(request, sizeof(request), "service\n%.*s",
+			snprintf(request, sizeof(request), "management\n%.*s",
 				 (int)strcspn(cut + 14, "\n"), cut + 14);
 		/* A line appears among those that have been said. */
 		vcpus[0].stats.exit[3].count = 3001;
@@ -1198,7 +1199,7 @@ static void test_pages(void **)
 	assert_int_equal(ask(MANAGEMENT_LIST, "from=1"), 0);
 	assert_string_equal(text(), "");
 	assert_int_equal(ask(MANAGEMENT_LIST, "from=0"), 0);
-	assert_non_null(strstr(text(), "name=service\t"));
+	assert_non_null(strstr(text(), "name=management\t"));
 	assert_int_equal(ask(MANAGEMENT_LOG, "from=1"), EINVAL);
 }
 

@@ -41,7 +41,7 @@ class Machine(ImageMemory):
 
     def __init__(self):
         super().__init__()
-        self.vms = {"service": self.vm("service.conf", "name = service\n", "running", created="no", commands="yes")}
+        self.vms = {"management": self.vm("management.conf", "name = management\n", "running", created="no", commands="yes")}
         self.modules = {"bootkernel"}
         self.refuses, self.fails = {}, set()
 
@@ -188,7 +188,7 @@ def test_from_nothing(node, machine, folder):
     run = first(node, folder)
     assert [line.split()[:2] for line in run.out.splitlines() if not line.startswith("image")] == [
         ["create", "a"], ["create", "b"], ["start", "a"], ["start", "b"]]
-    assert {name: vm["state"] for name, vm in machine.vms.items()} == {"service": "running", "a": "running", "b": "running"}
+    assert {name: vm["state"] for name, vm in machine.vms.items()} == {"management": "running", "a": "running", "b": "running"}
     assert set(machine.names) == {"k", "i.a", "i.b"} and machine.vms["a"]["text"].encode("latin-1") == (
         folder.path / "a.conf").read_bytes()
     assert [what for what, _ in run.changes if what not in (IMAGE, DATA, IMAGE_END)] == [CREATE, CREATE, START, START]
@@ -339,7 +339,7 @@ WRONG = {
     "no text": ("x.conf", b"name = a\n# \xff\n", "is text in UTF-8"),
     "too large": ("x.conf", b"name = x\n#" + b"x" * 40000 + b"\n", "too large for a VM file"),
     "the same name": ("x.conf", b"name = a\n", "is the name of a VM, too"),
-    "a VM of the boot": ("x.conf", b"name = service\n", "is a VM of the node's boot"),
+    "a VM of the boot": ("x.conf", b"name = management\n", "is a VM of the node's boot"),
     "another file": ("x.cfg", b"", "expected *.conf, off, images or README"),
     "an empty image": ("images/x", b"", "it is empty"),
     "a module of the boot": ("images/bootkernel", b"x", "a module of the node's boot has this name"),

@@ -136,11 +136,11 @@ static void test_before(void **)
 	assert_int_equal(ask(0, MANAGEMENT_EVENTS, "0"), 0);
 	assert_string_equal(text(), "next=0\tboot=0\n");
 	/* Nor where nobody is who would ask. */
-	service_config.control.commands = false;
+	management_config.control.commands = false;
 	events_start();
 	event_vm(A, "fault", "x");
 	assert_int_equal(events_boot(), 0);
-	service_config.control.commands = true;
+	management_config.control.commands = true;
 	fake_host.wall_ns = 1700000000001000000;
 	fake_host.tsc = 0;
 	for (void (*const *s)(void) = __start_monitor_services; s < __stop_monitor_services; s++)
@@ -208,7 +208,7 @@ static void test_refused(void **)
 	end(A, VM_END_STOPPED);
 	run(A);
 	EXPECT(LINE("kill", "a", "", "", "", "management", "eve",
-		    "refused: control_may of service does not have it"),
+		    "refused: control_may of management does not have it"),
 	       LINE("start", "nobody", "", "", "", "management", "eve",
 		    "refused: nobody: there is no such VM"),
 	       LINE("start", "a", "", "", "", "management", "eve", "refused: a runs or starts"),
