@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What IOMMUs have blocked: a line, a count for each function, and a word to whoever has it, who
- * cuts off a storm. A unit that tells of too much all the same is not listened to for a second.
+ * What IOMMUs have blocked: a line for each of a function's first faults, a count, and a word to
+ * whoever has it (blocked() of vmm/pci/pci_iommu.c: it ends the VM, or silences the function that
+ * makes a storm). Then the unit is told not to tell of it (count_fault() of vtd.c and amdvi.c). A
+ * unit that tells of too much all the same is not listened to for a second: slow_down().
  */
 #include "kernel/iommu/iommu.h"
 

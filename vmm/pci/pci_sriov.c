@@ -7,6 +7,10 @@
  * behind them, of a device ID that no driver takes. Before VFs go, for whatever
  * reason, they are taken from the VMs that have them, as a device that is
  * pulled out.
+ *
+ * Switching them takes time: pci_sriov_write() answers PCI_CHANGED_VFS, and step() of pci_wait.c
+ * calls pci_sriov_on() or pci_sriov_off() until all is done, then pci_sriov_come(), which opens the
+ * VFs (open[]) for the VMs that wait for them.
  */
 #include <margay/errno.h>
 #include <margay/spinlock.h>
