@@ -12,6 +12,7 @@
 #include "kernel/check/watchdogs.h"
 
 #define WAIT_MS 1000 /* for the whole of it; a BMC takes some milliseconds */
+#define ABORT_MS 100 /* and for taking it back */
 
 /* ---- where it is --------------------------------------------------------------- */
 
@@ -77,6 +78,7 @@ static bool by_spmi(struct kcs *k)
 #define STATUS_OBF BIT(0)
 #define STATUS_IBF BIT(1)
 enum { IDLE_STATE, READ_STATE, WRITE_STATE, ERROR_STATE };
+#define GET_STATUS_ABORT 0x60
 #define WRITE_START 0x61
 #define WRITE_END 0x62
 #define READ_BYTE 0x68
@@ -138,6 +140,29 @@ static unsigned receive(const struct kcs *k, u8 *bytes, unsigned max)
 	return 0;
 }
 
+/*
+ * A question that did not end well is taken back (figure 9-7), so that who asks next, an operating
+ * system's driver, finds the interface idle. A BMC that is silent is left alone.
+ */
+static void take_back(struct kcs *k)
+{
+	k->end = host_tsc() + ABORT_MS * host_tsc_khz();
+	if (!wait(k, STATUS_IBF, 0) || inb(k->status) >> 6 == IDLE_STATE)
+		return;
+	outb(k->status, GET_STATUS_ABORT);
+	if (!wait(k, STATUS_IBF, 0))
+		return;
+	if (inb(k->status) & STATUS_OBF)
+		(void)inb(k->data);
+	outb(k->data, 0);
+	if (!comes_to(k, READ_STATE) || !wait(k, STATUS_OBF, STATUS_OBF))
+		return;
+	(void)inb(k->data); /* why it failed */
+	outb(k->data, READ_BYTE);
+	if (comes_to(k, IDLE_STATE) && wait(k, STATUS_OBF, STATUS_OBF))
+		(void)inb(k->data);
+}
+
 /* ---- what it says ---------------------------------------------------------------- */
 
 /* Network function and LUN, command; of the answer these two, then its status. */
@@ -172,6 +197,8 @@ bool watchdog_bmc(struct host_watchdog *w)
 	static const u8 question[] = { APP, GET_WATCHDOG };
 	struct kcs k = { 0 };
 	u8 answer[16];
+	unsigned n = 0;
+	bool sent;
 
 	if (!by_smbios(&k) && !by_spmi(&k))
 		return false;
@@ -181,10 +208,17 @@ bool watchdog_bmc(struct host_watchdog *w)
 		return true;
 	k.end = host_tsc() + WAIT_MS * host_tsc_khz();
 	/* All ones, where nothing is, is no such state. */
-	if (inb(k.status) >> 6 != IDLE_STATE)
+	if (inb(k.status) >> 6 != IDLE_STATE) {
 		w->what = "its interface does not answer, or is in use";
-	else if (send(&k, question, sizeof(question)))
-		read_answer(answer, receive(&k, answer, sizeof(answer)), w);
+		return true;
+	}
+	sent = send(&k, question, sizeof(question));
+	if (sent)
+		n = receive(&k, answer, sizeof(answer));
+	if (!n)
+		take_back(&k);
+	if (sent)
+		read_answer(answer, n, w);
 	else
 		w->what = "it does not answer";
 	return true;

@@ -34,8 +34,11 @@ static struct {
 	unsigned fails_at; /* the write at which it is in its error state */
 	unsigned silent_from; /* the write from which on it does nothing */
 	unsigned writes;
+	unsigned stuck; /* so many writes behind fails_at it is silent */
 	bool no_dummy; /* nothing stands in its register behind the answer */
 	bool stays;    /* READING, as if more were to come */
+	bool aborted;  /* the next byte is the abort's; then its status is read */
+	unsigned aborts;
 } bmc;
 static u64 tsc;
 
@@ -73,6 +76,18 @@ static void bmc_write(unsigned port, u8 value)
 	bmc.looks = 2;
 	if (++bmc.writes >= bmc.silent_from)
 		return;
+	if (bmc.stuck && bmc.writes == bmc.fails_at + bmc.stuck) {
+		bmc.silent_from = bmc.writes;
+		return;
+	}
+	if (port == bmc.status && value == 0x60) {
+		bmc.aborted = true;
+		bmc.aborts++;
+		bmc.stays = bmc.no_dummy = false;
+		bmc.state = WRITING;
+		bmc.full = true;
+		return;
+	}
 	if (bmc.writes == bmc.fails_at) {
 		bmc.state = FAILED;
 		return;
@@ -94,6 +109,13 @@ static void bmc_write(unsigned port, u8 value)
 		return;
 	}
 	assert_int_equal(bmc.state, WRITING);
+	if (bmc.aborted) {
+		assert_int_equal(value, 0);
+		bmc.aborted = false;
+		bmc.sent = bmc.length - 1; /* a byte, its status, and the end */
+		give();
+		return;
+	}
 	bmc.request[bmc.asked++] = value;
 	if (bmc.last)
 		give();
@@ -201,6 +223,9 @@ static void expect(enum host_watchdog_state state, const char *what)
 	assert_int_equal(w.state, state);
 	if (what)
 		assert_string_equal(w.what, what);
+	/* Whoever asks next finds it idle, and nothing in its register. */
+	if (bmc.silent_from == ~0u && !bmc.stuck && bmc.writes)
+		assert_true(bmc.state == IDLE && !bmc.full && !bmc.busy);
 }
 
 /* ---- the tests ------------------------------------------------------------------- */
@@ -253,7 +278,7 @@ static void test_other_answers(void **)
 	expect(HOST_WATCHDOG_UNKNOWN, "the BMC does not say");
 }
 
-/* It stops anywhere: a second is all that is waited. */
+/* It stops anywhere: a second is all that is waited, and a tenth to take the question back. */
 static void test_silent(void **)
 {
 	for (unsigned from = 1; from < 16; from++) {
@@ -263,11 +288,11 @@ static void test_silent(void **)
 		bmc.silent_from = from;
 		expect(HOST_WATCHDOG_UNKNOWN,
 		       from < 4 ? "it does not answer" : "the BMC does not say");
-		assert_in_range(tsc - begun, 1000 * KHZ, 1100 * KHZ);
+		assert_in_range(tsc - begun, 1000 * KHZ, 1101 * KHZ);
 	}
 }
 
-/* It says that it has failed: that is all. */
+/* It says that it has failed: the question is taken back. */
 static void test_error(void **)
 {
 	for (unsigned at = 1; at < 16; at++) {
@@ -276,8 +301,24 @@ static void test_error(void **)
 		reset(NULL);
 		bmc.fails_at = at;
 		expect(HOST_WATCHDOG_UNKNOWN, NULL);
-		assert_int_equal(bmc.writes, at);
+		assert_int_equal(bmc.writes, at + 3);
+		assert_int_equal(bmc.aborts, 1);
 		assert_in_range(tsc - begun, 1, 100 * KHZ);
+	}
+}
+
+/* What takes the question back fails, or is not answered: tried once, and that is all. */
+static void test_not_taken_back(void **)
+{
+	for (unsigned at = 1; at < 4; at++) {
+		u64 begun = tsc;
+
+		reset(NULL);
+		bmc.fails_at = 4;
+		bmc.stuck = at;
+		expect(HOST_WATCHDOG_UNKNOWN, NULL);
+		assert_in_range(tsc - begun, 100 * KHZ, 110 * KHZ);
+		assert_int_equal(bmc.writes, 4 + at);
 	}
 }
 
@@ -358,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup(test_other_answers, reset),
 		cmocka_unit_test_setup(test_silent, reset),
 		cmocka_unit_test_setup(test_error, reset),
+		cmocka_unit_test_setup(test_not_taken_back, reset),
 		cmocka_unit_test_setup(test_not_idle, reset),
 		cmocka_unit_test_setup(test_places, reset),
 		cmocka_unit_test_setup(test_no_ports, reset),
