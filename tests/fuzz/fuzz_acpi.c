@@ -12,6 +12,7 @@
 #include "kernel/acpi/hest.h"
 #include "kernel/acpi/s5.h"
 #include "kernel/acpi/tables.h"
+#include "kernel/acpi/wdat.h"
 #include "kernel/iommu/iommu.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -44,13 +45,14 @@ enum reader {
 	S5,
 	HEST,
 	BLOCK,
+	WDAT,
 	READERS
 };
 
 static const char *const signature[READERS] = {
 	[XSDT] = "XSDT", [RSDT] = "RSDT", [MADT] = "APIC", [SRAT] = "SRAT",
 	[SLIT] = "SLIT", [MCFG] = "MCFG", [FADT] = "FACP", [HPET] = "HPET",
-	[DMAR] = "DMAR", [IVRS] = "IVRS", [HEST] = "HEST",
+	[DMAR] = "DMAR", [IVRS] = "IVRS", [HEST] = "HEST", [WDAT] = "WDAT",
 };
 
 static u8 sum(const u8 *p, size_t n)
@@ -269,6 +271,28 @@ static void hest(const u8 *t, size_t size)
 		      h.source[i].ack < BIT(52) && h.source[i].size >= 20);
 }
 
+/* What is asked stands in one of the table's entries, of 24 bytes behind 68. */
+static bool asked_by(const u8 *t, size_t size, const struct wdat_question *q)
+{
+	static const struct wdat_question none;
+
+	for (size_t at = 68; at + 24 <= size; at += 24)
+		if (!memcmp(t + at + 4, q, sizeof(*q)))
+			return true;
+	return !memcmp(q, &none, sizeof(none));
+}
+
+static void wdat(const u8 *t, size_t size)
+{
+	struct wdat_info w;
+
+	static_assert(sizeof(struct wdat_question) == 20, "a register, a value and a mask");
+	if (wdat_read(t, size, &w))
+		return;
+	CHECK(asked_by(t, size, &w.running) && asked_by(t, size, &w.stopped) &&
+	      asked_by(t, size, &w.left));
+}
+
 /* Errors of the firmware: each section is told once, in printable room. */
 static void block(const u8 *t, size_t size)
 {
@@ -346,6 +370,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	case RSDT: lists(which, t, total); break;
 	case HEST: hest(t, total); break;
 	case BLOCK: block(t, total); break;
+	case WDAT: wdat(t, total); break;
 	case MADT: madt(t, total); break;
 	case SRAT: srat(t, total); break;
 	case SLIT: slit(t, total); break;
