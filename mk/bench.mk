@@ -10,3 +10,8 @@ BENCHES += bench-devices bench-direct bench-npb bench-net
 bench bench-noise: guest-rt
 $(BENCHES): all $(GUEST) $(TINY) $(G)/initrd-drivers
 	@$(PYTHON) tests/bench/bench.py $(if $(filter bench-%,$@),--parts $(@:bench-%=%)) $(if $(NPB),--npb '$(NPB)') $(BENCH)
+
+# What a byte of an image costs who pulls it (docs/images.md); BENCH='--functions 20': by function.
+.PHONY: bench-images
+bench-images: build/margay
+	@$(PYTHON) tests/bench/image_instructions.py $(BENCH)

@@ -42,6 +42,7 @@ help:
 	@echo 'make bench            native, Margay and KVM by instructions (hours): bench-exits, -exits-vtx, -ipi, -rates,'
 	@echo '                      -rates-vtx, -mitigations, -mitigations-vtx, -noise, -boot, -workloads, -hpcc, -memory, -walk,'
 	@echo '                      -dma, -devices, -direct;'
+	@echo '                      bench-images: a pull of an image (minutes);'
 	@echo '                      bench-npb NPB=CLONE: the NAS Parallel Benchmarks of your clone (docs/performance.md)'
 	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60; all: half an hour); FUZZ=name: that one only;'
 	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'

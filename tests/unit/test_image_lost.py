@@ -403,10 +403,13 @@ def test_a_jump_makes_nobody_fast():
 
 def test_a_peer_by_http():
     """One that was lost is met again when it asks; what is late from before does not lose it. One that sends damage is not met."""
-    async def get(url, limit, patience=0):
+    async def get(url, limit, patience=0, take=bytes, more=None):
         if "/have/" in url:
             await asyncio.sleep(60)
         raise fetch.MissingError(url)
+
+    async def get_damage(url, limit, patience=0, take=bytes, more=None):
+        return take(b"")
 
     def refuse(piece, data, url):
         raise ImageError(url)
@@ -423,7 +426,7 @@ def test_a_peer_by_http():
         node.shared.meet["c"]("a:1")
         one.lose("a:1", first)
         assert "a:1" in one.swarm.peers and one.swarm.lost == {"a:1": 1}
-        node.web.get = lambda url, limit: asyncio.sleep(0, b"")
+        node.web.get = get_damage
         await one.fetch("a:1", 0)
         node.shared.meet["c"]("a:1")
         assert not one.swarm.peers

@@ -7,6 +7,7 @@ From real HTTP servers, honest and hostile ones; the node is one of client_node.
 import errno
 import hashlib
 import os
+import resource
 import shutil
 import time
 
@@ -196,12 +197,19 @@ def test_another_chunk(case):
     case.refused("%s.*damaged: its hash is not its name$" % chunk)
 
 
-def test_a_chunk_that_unpacks_to_gigabytes(case):
+@pytest.mark.parametrize("says", [True, False])
+@pytest.mark.parametrize("more", [300 << 20, 1, -1])
+def test_a_chunk_that_unpacks_to_more_or_less(case, says, more):
+    """To gigabytes, or to a byte more or less; whether it says so or not. No more memory is taken than it should have."""
     chunk, size = case.first_chunk()
-    bomb = zstandard.ZstdCompressor().compress(bytes(300 << 20))
+    packer = zstandard.ZstdCompressor(write_content_size=says).compressobj(size=size + more)
+    bomb = b"".join(packer.compress(bytes(min(1 << 20, size + more - start))) for start in range(0, size + more, 1 << 20))
+    bomb += packer.flush()
     assert len(bomb) < chunks.LIMIT
     case.server.lies[chunk] = lambda handler: servers.send(handler, bomb)
-    case.refused("%s.*not %d bytes" % (chunk, size))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    case.refused("%s.*(not %d bytes|damaged: )" % (chunk, size))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
 
 
 def test_missing_chunk(case):

@@ -12,7 +12,16 @@ from . import chunks, collect, durable, manifest, minisign, store
 from .errors import ImageError, UnavailableError
 
 
+def bytes_in(folder):
+    with os.scandir(folder) as entries:
+        return sum(entry.stat().st_size for entry in entries)
+
+
 class Cache(store.Store):
+    def __init__(self, top):
+        super().__init__(top)
+        self.temporary = self.path("piece.new")
+
     def index(self, file):
         """[(chunk, bytes)]; nothing of an index that is not here, or is no good: that one goes."""
         try:
@@ -45,12 +54,23 @@ class Cache(store.Store):
 
     def add(self, path, data):
         """A file that is named by its hash: not flushed, for it is judged again before it is used."""
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        temporary = self.path("piece.new")
-        with open(temporary, "wb") as f:
+        with open(self.temporary, "wb", buffering=0) as f:
             os.fchmod(f.fileno(), 0o644)
-            f.write(data)
-        os.replace(temporary, path)
+            written = f.write(data)
+            while written < len(data):
+                written += f.write(data[written:])
+        folder = path[:path.rindex("/")]
+        if not os.access(folder, os.F_OK):
+            self.make_folder(folder)
+        os.rename(self.temporary, path)
+
+    @staticmethod
+    def make_folder(path):
+        """Of chunks with the same four digits; what is above it is there but for the first."""
+        try:
+            os.mkdir(path)
+        except FileNotFoundError:
+            os.makedirs(path)
 
     def pulling(self):
         """One pull at a time; yields False where there is another."""
@@ -58,11 +78,11 @@ class Cache(store.Store):
 
     def judged(self, name, size):
         """Is this chunk here, and good? A bad one goes."""
+        if not os.access(chunks.path(self.chunks, name), os.F_OK):
+            return False
         try:
             chunks.read(self.chunks, name, size)
             return True
-        except FileNotFoundError:
-            return False
         except ImageError:
             os.unlink(chunks.path(self.chunks, name))
             return False
@@ -86,8 +106,8 @@ class Cache(store.Store):
 
     def used(self):
         """Bytes of chunks and indexes."""
-        return sum(os.stat(path).st_size for _, path in self.chunk_files()) + sum(
-            os.stat(self.path("index", entry)).st_size for entry in self.entries("index"))
+        folders = [self.path("index"), *(self.path("chunks", entry) for entry in self.entries("chunks"))]
+        return sum(bytes_in(folder) for folder in folders if os.path.isdir(folder))
 
     def oldest(self, kept):
         """The version to go first, or None; kept: one that does not."""
@@ -96,6 +116,8 @@ class Cache(store.Store):
 
     def make_room(self, needed, limit, kept):
         """The versions that went so that so many bytes fit."""
+        if needed == 0:
+            return []
         if self.used() + needed > limit:
             collect.collect(self)
         gone = []

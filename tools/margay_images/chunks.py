@@ -15,7 +15,7 @@ SUFFIX = ".cacnk"
 
 def path(top, name):
     """Where casync has it: a folder for the first four digits."""
-    return os.path.join(top, name[:4], name + SUFFIX)
+    return "%s/%s/%s%s" % (top, name[:4], name, SUFFIX)
 
 
 def name_of(file):
@@ -40,25 +40,30 @@ def cut(file, top, index_path):
 
 # zstd adds a few bytes to what cannot be packed. Never more in memory than an honest chunk has.
 LIMIT = 2 * index.LARGEST
+UNKNOWN = -1
 
 
 def read_packed(top, name):
     """A chunk's file, (bytes, path)."""
     where = path(top, name)
-    with open(where, "rb") as f:
-        return f.read(LIMIT + 1), where
+    fd = os.open(where, os.O_RDONLY)
+    try:
+        return os.read(fd, LIMIT + 1), where
+    finally:
+        os.close(fd)
 
 
 def unpack(packed, size, where):
     """The bytes in a chunk's file; where: how to call it."""
     try:
-        with zstandard.ZstdDecompressor(max_window_size=8 << 20).stream_reader(packed) as reader:
-            data = reader.read(size + 1)
+        # Where it says how much it has, that much memory would be taken.
+        if zstandard.frame_content_size(packed) in (UNKNOWN, size):
+            data = zstandard.ZstdDecompressor(max_window_size=8 << 20).decompress(packed, max_output_size=size)
+            if len(data) == size:
+                return data
     except zstandard.ZstdError as error:
         raise ImageError("%s: damaged: %s" % (where, error)) from error
-    if len(data) != size:
-        raise ImageError("%s: not %d bytes" % (where, size))
-    return data
+    raise ImageError("%s: not %d bytes" % (where, size))
 
 
 def judge(packed, name, size, where):

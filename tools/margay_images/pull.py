@@ -46,6 +46,10 @@ class Pull:
         self.came = {"peers": 0, "store": 0}
         self.new = 0
         self.progress = {"have": 0, "size": 0}
+        self.parts = {}  # of each index
+
+    def parts_of(self, file):
+        return self.parts[file["index"]["sha256"]]
 
     async def run(self):
         """What has been done, for whoever asked for it."""
@@ -112,13 +116,15 @@ class Pull:
         cache = self.node.cache
         pieces = shared.index_pieces(value)
         files = {file["index"]["sha256"]: file for file in value["files"].values()}
-        here = [piece for piece, (digest, _) in enumerate(pieces) if cache.index(files[digest])]
+        for digest, file in files.items():
+            self.parts[digest] = cache.index(file)
+        here = [piece for piece, (digest, _) in enumerate(pieces) if self.parts[digest]]
 
         def accept(piece, data, url):
             digest, size = pieces[piece]
             if manifest.digest(data) != digest or len(data) != size:
                 raise ImageError("%s: damaged: it is not the index that the manifest names" % url)
-            index.parse(data, url, files[digest]["size"])
+            self.parts[digest] = index.parse(data, url, files[digest]["size"])
             cache.add(cache.index_path(digest), data)
 
         await Transfer(self.node, name, ["index/%s.caibx" % digest for digest, _ in pieces], [size for _, size in pieces], accept,
@@ -127,10 +133,11 @@ class Pull:
     async def fetch_chunks(self, name, value):
         """How many chunks it has."""
         cache = self.node.cache
-        pieces = shared.chunk_pieces(value, cache.index)
+        pieces = shared.chunk_pieces(value, self.parts_of)
         here = await asyncio.to_thread(lambda: [piece for piece, chunk in enumerate(pieces) if cache.judged(*chunk)])
         bytes_here = sum(pieces[piece][1] for piece in here)
         self.progress = {"have": bytes_here, "size": sum(size for _, size in pieces)}
+        step = self.progress["size"] // 100 + 1  # of what is told
         kept = value["name"], value["version"]
         await asyncio.to_thread(cache.make_room, self.progress["size"] - bytes_here, self.node.config.limit, kept)
 
@@ -138,8 +145,10 @@ class Pull:
             chunk, size = pieces[piece]
             chunks.judge(data, chunk, size, url)
             cache.add(chunks.path(cache.chunks, chunk), data)
+            before = self.progress["have"]
             self.progress["have"] += size
-            self.tell(self.progress)
+            if before // step != self.progress["have"] // step:
+                self.tell(self.progress)
 
         paths = ["chunks/%s/%s%s" % (chunk[:4], chunk, chunks.SUFFIX) for chunk, _ in pieces]
         await Transfer(self.node, name, paths, [chunks.LIMIT for _ in pieces], accept, here, self.count).run()
@@ -156,7 +165,6 @@ class Pull:
         sent = 0
         for file_name in manifest.FILES:
             file = value["files"][file_name]
-            parts = self.node.cache.index(file)
-            sent += await asyncio.to_thread(put.put, self.node.config.margay, names[file_name], file, parts, self.node.cache.chunks,
-                                            self.request.prefix is not None)
+            sent += await asyncio.to_thread(put.put, self.node.config.margay, names[file_name], file, self.parts_of(file),
+                                            self.node.cache.chunks, self.request.prefix is not None)
         return sent

@@ -35,7 +35,7 @@ class Store:
 
     @property
     def chunks(self):
-        return self.path("chunks")
+        return self.top + "/chunks"
 
     def index_path(self, digest):
         return self.path("index", digest + ".caibx")

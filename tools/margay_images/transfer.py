@@ -4,7 +4,6 @@
 import asyncio
 import json
 import random
-import time
 
 from . import node_config, serve, swarm
 from .errors import ImageError, UnavailableError
@@ -12,6 +11,7 @@ from .fetch import BusyError, MissingError
 
 ANSWER = 1 << 20  # bytes of a tracker's
 STORE_TRIES = 2
+NOBODY = object()
 
 
 class Transfer:
@@ -22,29 +22,23 @@ class Transfer:
 
     def __init__(self, node, name, paths, sizes, accept, here, tell=lambda source, size: None):
         self.node, self.name, self.paths, self.sizes, self.accept, self.tell = node, name, paths, sizes, accept, tell
-        self.swarm = swarm.Swarm(len(paths), here, random.Random(), time.monotonic(), bool(node.config.tracker))
+        self.loop = asyncio.get_running_loop()
+        self.swarm = swarm.Swarm(len(paths), here, random.Random(), self.loop.time(), bool(node.config.tracker))
         self.log = node.shared.begin(name, here, lambda peer: self.meet(peer, asks=True))
-        self.changed = asyncio.Event()
-        self.tasks, self.failed = set(), None
+        self.tasks, self.timer = set(), None
         self.store_failures = 0
-        self.over = False
+        self.over = self.loop.create_future()
 
     async def run(self):
         try:
             for peer in self.node.config.peers:
                 self.meet(peer)
-            while not self.swarm.done:
-                self.changed.clear()
-                self.step()
-                if self.failed:
-                    raise self.failed
-                now = time.monotonic()
-                try:
-                    await asyncio.wait_for(self.changed.wait(), self.swarm.wakes(now) - now)
-                except asyncio.TimeoutError:
-                    pass
+            self.step()
+            await self.over
         finally:
-            self.over = True
+            self.over.cancel()
+            if self.timer:
+                self.timer.cancel()
             for task in self.tasks:
                 task.cancel()
             await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -52,24 +46,47 @@ class Transfer:
         if self.swarm.tracked:
             await self.ask_tracker({**self.swarm.report, "stalled": [], "complete": True})
 
-    def step(self):
-        now = time.monotonic()
+    def step(self, free=NOBODY):
+        """After each change, and when time alone may have made one. free: who has just sent something, a peer or None for the
+        store; returns the piece that it is asked for now, as a task for each piece would cost more than the piece."""
+        if self.over.done():
+            return None
+        if self.swarm.done:
+            self.over.set_result(None)
+            return None
+        following = None
+        now = self.loop.time()
         for peer, piece in self.swarm.asks(now):
-            self.start(self.fetch(peer, piece))
+            if peer == free and following is None:
+                following = piece
+            else:
+                self.start(self.fetch(peer, piece))
         question = self.swarm.question(now)
         if question:
             self.start(self.ask_tracker(question))
+        self.wake(self.swarm.wakes(now))
+        return following
+
+    def wake(self, when):
+        """A timer that comes too early does no harm; to set one at each step would cost more."""
+        if self.timer is None or self.timer.when() > when:
+            if self.timer:
+                self.timer.cancel()
+            self.timer = self.loop.call_at(when, self.woken)
+
+    def woken(self):
+        self.timer = None
+        self.step()
 
     def start(self, work):
-        task = asyncio.ensure_future(work)
+        task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.ended)
 
     def ended(self, task):
         self.tasks.discard(task)
-        if not task.cancelled() and task.exception():
-            self.failed = task.exception()
-            self.changed.set()
+        if not task.cancelled() and task.exception() and not self.over.done():
+            self.over.set_exception(task.exception())
 
     # Peers
 
@@ -81,12 +98,11 @@ class Transfer:
         """But not if it has been met again meanwhile."""
         if self.swarm.peers.get(peer) is met:
             self.swarm.lose(peer, lies)
-        self.changed.set()
 
     async def listen(self, peer, met):
         """What a peer has, from now on."""
         log = known = 0
-        while self.swarm.peers.get(peer) is met and not self.over:
+        while self.swarm.peers.get(peer) is met and not self.over.done():
             url = "http://%s/have/%s?log=%d&from=%d&port=%d" % (peer, self.name, log, known, self.node.server.port)
             try:
                 data = await self.node.web.get(url, 4 * len(self.paths) + 4, serve.WAIT_S)
@@ -97,26 +113,46 @@ class Transfer:
                 continue
             except ImageError:
                 self.lose(peer, met)
+                self.step()
                 return
             number, *pieces = serve.numbers(data) or [0]
             known = len(pieces) + (known if number == log else 0)
             log = number
             self.swarm.has(peer, pieces)
-            self.changed.set()
+            self.step()
             if not pieces:
                 # An honest one has waited for that long already.
                 await asyncio.sleep(swarm.TICK_S)
 
     async def fetch(self, peer, piece):
-        url = (self.node.config.store if peer is None else "http://%s/" % peer) + self.paths[piece]
-        met = self.swarm.peers.get(peer)
+        """A piece, then others as long as the peer may be asked for one."""
         try:
-            data = await self.node.web.get(url, self.sizes[piece])
-            self.accept(piece, data, url)
+            await self.fetched(peer, piece)
+        finally:
+            self.step()
+
+    async def fetched(self, peer, piece):
+        top = self.node.config.store if peer is None else "http://%s/" % peer
+        met = self.swarm.peers.get(peer)
+
+        def take(data):
+            self.accept(piece, data, top + self.paths[piece])
+            if self.swarm.got(peer, piece, self.loop.time()):
+                self.log.add(piece)
+                self.tell(peer, len(data))
+
+        def more():
+            nonlocal piece, met
+            following = self.step(peer)
+            if following is None:
+                return None
+            piece, met = following, self.swarm.peers.get(peer)
+            return top + self.paths[piece], self.sizes[piece], take
+        try:
+            await self.node.web.get(top + self.paths[piece], self.sizes[piece], take=take, more=more)
         except ImageError as error:
-            self.changed.set()
             if peer is not None and isinstance(error, BusyError):
-                self.swarm.busy(peer, time.monotonic())
+                self.swarm.busy(peer, self.loop.time())
                 return
             if peer is not None:
                 self.lose(peer, met, lies=not isinstance(error, (MissingError, UnavailableError)))
@@ -125,11 +161,6 @@ class Transfer:
             if self.store_failures >= STORE_TRIES or isinstance(error, MissingError):
                 raise
             self.swarm.store_failed(piece)
-            return
-        self.changed.set()
-        if self.swarm.got(peer, piece, time.monotonic()):
-            self.log.add(piece)
-            self.tell(peer, len(data))
 
     # The tracker
 
@@ -143,9 +174,9 @@ class Transfer:
             if not good or not isinstance(wait, (int, float)):
                 raise ValueError
         except (ImageError, ValueError, TypeError, KeyError):
-            self.swarm.tracker_failed(question, time.monotonic())
+            self.swarm.tracker_failed(question, self.loop.time())
             return
-        self.swarm.grant(take, time.monotonic(), min(max(wait, 0.05), 600))
+        self.swarm.grant(take, self.loop.time(), min(max(wait, 0.05), 600))
         for peer in peers:
             self.meet(peer)
-        self.changed.set()
+        self.step()
