@@ -14,6 +14,7 @@ from .errors import ImageError, UnavailableError
 SLOWEST = 16 << 10  # bytes a second that an honest server has
 # What needs nothing of a URL's rarer parts. Both forms of a host, a port, a path.
 PLAIN = re.compile(r"(https?)://([0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?/[-0-9A-Za-z._~+:/?&=]*")
+STEP = 32 << 10  # bytes: a half of Linux' first window. Who waits for more than it lets come waits for the sender's timers
 PORTS = {"http": 80, "https": 443}
 SAID = {404: "is not there", 403: "may not be read"}
 
@@ -104,8 +105,8 @@ class Web:
         if scheme == "https" and not self.secure:
             self.secure = ssl.create_default_context()
         loop = asyncio.get_running_loop()
-        # An honest server sends so many twice in the time after which it would have stalled.
-        step = max(int(SLOWEST * self.timeout / 2), 1)
+        # An honest server sends so many twice in the time after which it would have stalled, and Linux has room for them.
+        step = min(max(int(SLOWEST * self.timeout / 2), 1), STEP)
 
         def forget(connection):
             if connection in idle:
