@@ -19,7 +19,9 @@ MEDIA = ("cd", "usb", "disk", "net")
 
 # How the machine boots: MEDIA says as what it finds the image, which is a directory served by TFTP for "net", where
 # `file` is what its DHCP server tells it to load. mac: of its one network card, which only "net" has.
-Boot = collections.namedtuple("Boot", "firmware medium file mac", defaults=("bios", "cd", None, "52:54:00:12:34:56"))
+# written: the machine writes on the image, if that is a disk.
+Boot = collections.namedtuple("Boot", "firmware medium file mac written",
+                              defaults=("bios", "cd", None, "52:54:00:12:34:56", False))
 
 # What a machine of this firmware loads from the directory of tools/margay-netboot.
 NETBOOT_FILE = {"bios": "margay/bios.0", "uefi": "margay/x64.efi"}
@@ -81,7 +83,7 @@ def qemu_firmware(firmware):
 
 
 def qemu_medium(image, boot):
-    """The device that holds the image, and the firmware told to boot from it. Nothing is written to the image."""
+    """The device that holds the image, and the firmware told to boot from it. Nothing is written to the image, but by boot.written."""
     if boot.medium == "net":
         file = boot.file or NETBOOT_FILE[boot.firmware]
         return [
@@ -90,7 +92,7 @@ def qemu_medium(image, boot):
         ]
     device = {"cd": "ide-cd", "usb": "usb-storage", "disk": "ide-hd"}[boot.medium]
     file = image.replace(",", ",,")
-    media = "media=cdrom" if boot.medium == "cd" else "snapshot=on"
+    media = "media=cdrom" if boot.medium == "cd" else "snapshot=off" if boot.written else "snapshot=on"
     return ["-nic", "none"] + (["-device", "qemu-xhci"] if boot.medium == "usb" else []) + [
         "-drive", "if=none,id=medium,format=raw,%s,file=%s" % (media, file),
         "-device", device + ",drive=medium,bootindex=1",

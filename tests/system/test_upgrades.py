@@ -15,11 +15,13 @@ import grub_entry
 import margay_machines
 import margay_run
 import node
+import other_image
 import pytest
 
 ENTRY = "Margay: vm0.conf"
 BEFORE = "Margay: previous versions>Margay: vm0.conf, previous version"
 CONSOLE = ["console=com1,115200"]
+TRIAL_RESETS = 300  # seconds of wall time: its panic=30, on a busy machine
 TRIED = "the next boot tries the new version, later ones the previous one until success is recorded"
 
 
@@ -49,8 +51,8 @@ class Node:
         (self.ports / "vport0p1/name").write_text("margay.0\n", encoding="ascii")
         self.install(package)
 
-    def vm_file(self, **keys):
-        (self.margay / "vm0.conf").write_text(node.vm_text("qemu", "", **keys), encoding="ascii")
+    def vm_file(self, cmdline="", **keys):
+        (self.margay / "vm0.conf").write_text(node.vm_text("qemu", cmdline, **keys), encoding="ascii")
 
     def install(self, package):
         said = self.root.dpkg("--install", package)
@@ -219,30 +221,32 @@ def test_removed(package, tmp_path):
 
 @pytest.mark.full
 def test_by_grub_itself(package, tmp_path):
-    """From a disk in QEMU, three times: the new image, and as nobody records its success the previous one, twice. The two are told
-    apart by their versions; what GRUB has written is read from the disk."""
+    """From a disk in QEMU, on which GRUB writes: the new image, which panics, and resets the machine by itself; then the previous
+    one, twice. The two are told apart by their versions."""
     system = Node(package, tmp_path)
     shutil.copy(node.guest_file("initrd"), system.margay / "initrd")
-    system.vm_file(cpus="2", cmdline="console=ttyS0 margay.test=end margay.end=poweroff")
+    system.vm_file(cpus="2", cmdline="margay.test=end margay.end=poweroff")
     system.boot()
     system.tool("booted")
     with open("%s/version" % node.BUILD, encoding="ascii") as f:
         version = f.read().strip()
-    system.upgrade(2, lambda tree: other_version(tree / "boot/margay/margay.elf", version))
+
+    def change(tree):
+        other_image.other_version(tree / "boot/margay/margay.elf", version)
+        other_image.broken(tree / "boot/margay/margay.elf")
+
+    assert TRIED in system.upgrade(2, change)
     cfg = system.root.boot / "grub/grub.cfg"
     cfg.write_text("serial --unit=0 --speed=115200\nterminal_output console serial\nset timeout=0\nset default='%s'\n"
                    % ENTRY + cfg.read_text(encoding="ascii"), encoding="ascii")
-    medium = disk.make(str(system.root.path), str(tmp_path))
-    for time, there in enumerate((version[:-1] + "!", version, version)):
-        with node.start("upgrade-%d" % time, "qemu", medium, boot=margay_machines.Boot("bios", "disk"), cpus=2) as running:
+    medium, boot = disk.make(str(system.root.path), str(tmp_path)), margay_machines.Boot("bios", "disk", written=True)
+    with node.start("upgrade-tried", "qemu", medium, boot=boot, cpus=2) as running:
+        running.expect("^.*margay: Margay %s!, image " % re.escape(version[:-1]))
+        assert running.process.wait(TRIAL_RESETS) == 0
+        assert running.wait().status == margay_run.PANIC
+    for time in "first", "second":
+        with node.start("upgrade-previous-" + time, "qemu", medium, boot=boot, cpus=2) as running:
             run = node.finish(running)
         assert run.outcome.status == margay_run.OK, run.outcome.text
-        assert run.has_line(".*margay: Margay %s, image .*" % re.escape(there))
+        assert run.has_line(".*margay: Margay %s, image .*" % re.escape(version))
         assert not run.lines("(?i)^.{0,20}error:")
-
-
-def other_version(elf, version):
-    """A byte of its name is another."""
-    data = elf.read_bytes()
-    assert version.encode() in data
-    elf.write_bytes(data.replace(version.encode(), version[:-1].encode() + b"!"))
