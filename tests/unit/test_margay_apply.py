@@ -363,6 +363,30 @@ def test_bad_input(node, folder, case, how):
         assert set(judge(run.out, "error")["error"]) == {"status", "message"}
 
 
+@pytest.mark.parametrize("case", WRONG)
+def test_each(node, machine, folder, case):
+    """The same files, one less of them each: one line, all that is good is there, and there is nothing more to do."""
+    name, data, said = WRONG[case]
+    folder.vm("a")
+    (folder.path / name).write_bytes(data)
+    run = Run(node, "--each", folder.path)
+    assert (run.status, run.err.count("\n")) == (1, 1) and said in run.err
+    assert {name: vm["state"] for name, vm in machine.vms.items()} == {"service": "running", "a": "running"}
+    run = Run(node, "--each", "--json", folder.path)
+    answer = judge(run.out, "apply")
+    assert run.changes == [] and answer["as_wanted"] is False and answer["steps"] == [] and said in answer["wrong"][0]
+
+
+def test_each_file_that_cannot_be_read(node, machine, folder):
+    folder.vm("a")
+    os.symlink("nowhere", folder.path / "x.conf")
+    run = Run(node, folder.path)
+    assert (run.status, run.err.count("\n"), run.changes) == (3, 1, [])
+    run = Run(node, "--each", folder.path)
+    assert (run.status, run.err) == (1, "margay-apply: %s: No such file or directory\n" % (folder.path / "x.conf"))
+    assert machine.vms["a"]["state"] == "running"
+
+
 def test_margay_check_judges(node, folder, programs):
     """Where it is installed nothing is done for a file that the hypervisor would refuse."""
     folder.vm("a", "memroy = 1G\n")
@@ -376,7 +400,20 @@ def test_margay_check_judges(node, folder, programs):
     assert run.err.endswith(" (and 1 more)\n")
 
 
-@pytest.mark.parametrize("words", [[], ["--nonsense", "x"], ["x", "y"], ["--timeout", "soon", "x"]])
+def test_margay_check_judges_each(node, machine, folder, programs):
+    """One that it refuses keeps no other from running."""
+    for name in "ab":
+        folder.vm(name)
+    # It takes a for good, whose kernel is none for the real one.
+    (programs / "margay-check").write_text('#!/bin/sh\ncase $* in */b.conf*) echo "b.conf:6: no" >&2; exit 1 ;; esac\n')
+    (programs / "margay-check").chmod(0o755)
+    assert Run(node, folder.path).changes == []
+    run = Run(node, "--each", folder.path)
+    assert (run.status, run.err) == (1, "margay-apply: b.conf:6: no\n") and set(machine.vms) == {"service", "a"}
+
+
+@pytest.mark.parametrize("words", [
+    [], ["--nonsense", "x"], ["x", "y"], ["--timeout", "soon", "x"], ["--prune", "--each", "x"]])
 def test_wrong_command_lines(node, programs, words):
     assert node.run("apply", *words)[0] == 2 and node.asked == []
     done = subprocess.run([programs / "margay-apply", *words], capture_output=True, text=True, check=False)

@@ -130,7 +130,8 @@ def test_all_commands_are_here():
     for command, ways in COMMANDS.items():
         options = re.search(r"^  %s +(.*?)  " % command, done.stdout, re.MULTILINE)[1]
         named = set(re.findall(r"\[(-[-a-z0-9]+)", options)) - {"--timeout", "--raw", "--replace", "--sha256", "--size",
-                                                                  "--prefix", "--allow-downgrade", "--dry-run", "--prune"}
+                                                                  "--prefix", "--allow-downgrade", "--dry-run", "--prune",
+                                                                  "--each"}
         assert named == {word for words in ways for word in words if word.startswith("-")}, command
 
 

@@ -13,7 +13,7 @@
 
 void command_apply(const struct words *w)
 {
-	const char *argv[9];
+	const char *argv[10];
 	unsigned n = 0;
 
 	argv[n++] = PROGRAM;
@@ -23,6 +23,8 @@ void command_apply(const struct words *w)
 		argv[n++] = "--dry-run";
 	if (w->prune)
 		argv[n++] = "--prune";
+	if (w->each)
+		argv[n++] = "--each";
 	if (w->timeout) {
 		argv[n++] = "--timeout";
 		argv[n++] = w->timeout;

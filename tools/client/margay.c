@@ -216,7 +216,7 @@ static const struct command {
 	{ "resume", "VM", "lets it go on", MANAGEMENT_RESUME, NULL, 0, 1, 1 },
 	{ "nmi", "VM", "sends its guest an NMI, as a server's button does", MANAGEMENT_NMI, NULL, 0,
 	  1, 1 },
-	{ "apply", "[--dry-run] [--prune] [--timeout SECONDS] DIR",
+	{ "apply", "[--dry-run] [--prune] [--each] [--timeout SECONDS] DIR",
 	  "makes the node as VM files and images of a folder say", 0, command_apply, 0, 1, 1 },
 	{ "wait", "VM", "waits until it is over, shows it; status: how it ended", 0, command_wait,
 	  0, 1, 1 },
@@ -312,6 +312,7 @@ static void take_option(const struct command *c, struct words *w, char **argv, i
 		{ "--prefix", NULL, &w->prefix },
 		{ "--allow-downgrade", &w->allow_downgrade, NULL },
 		{ "--dry-run", &w->dry_run, NULL }, { "--prune", &w->prune, NULL },
+		{ "--each", &w->each, NULL },
 	};
 	/* clang-format on */
 

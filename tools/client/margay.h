@@ -29,9 +29,10 @@ struct words {
 	int follow;
 	int replace;
 	int allow_downgrade;
-	/* --dry-run, --prune */
+	/* --dry-run, --prune, --each */
 	int dry_run;
 	int prune;
+	int each;
 };
 
 extern int json;

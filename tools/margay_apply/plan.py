@@ -26,15 +26,24 @@ class Step:
         return {"action": self.action, "name": self.subject, "why": self.why, "done": self.done, "error": self.error}
 
 
+def judge_name(vm, there):
+    """Of a VM that is not ours it cannot be the file."""
+    state = there.get(vm.name)
+    if state and not state["created"]:
+        raise Refused("%s: %s is a VM of the node's boot, which is not made anew" % (vm.path, vm.name))
+    if state and state["commands"]:
+        raise Refused("%s: %s is the management VM" % (vm.path, vm.name))
+
+
+def judge_image_name(image, there):
+    if image.name in there and there[image.name]["boot"]:
+        raise Refused("%s: a module of the node's boot has this name" % image.path)
+
+
 def vm_differs(vm, there, node, changed):
     """Why the VM that is there is another one than the file says; None: it is the same."""
-    state = there.get(vm.name)
-    if not state:
+    if vm.name not in there:
         return None
-    if not state["created"]:
-        raise Refused("%s: %s is a VM of the node's boot, which is not made anew" % (vm.path, vm.name))
-    if state["commands"]:
-        raise Refused("%s: %s is the management VM" % (vm.path, vm.name))
     if node.file(vm.name) != vm.text:
         return "its file has changed"
     stale = sorted(vm.images & changed)
@@ -43,9 +52,12 @@ def vm_differs(vm, there, node, changed):
 
 class Plan:
     def __init__(self, wanted, node, prune=False, timeout=None):
-        self.wanted, self.steps, self.wrong = wanted, [], []
+        self.wanted, self.steps, self.wrong = wanted, [], wanted.wrong
         self.timeout = ["--timeout", timeout] if timeout else []
         vms, images = node.vms(), node.images()
+        wanted.vms = [vm for vm in wanted.vms if wanted.each_alone(judge_name, vm, vms)]
+        wanted.images = {name: image for name, image in wanted.images.items()
+                         if wanted.each_alone(judge_image_name, image, images)}
         self.kept = {name for name, vm in vms.items() if vm["state"] == KEPT}
         self.look_at_images(images)
         changed = {image.name for image in self.moving}
@@ -74,8 +86,6 @@ class Plan:
         kept = {name for vm in self.wanted.vms if vm.name in self.kept for name in vm.images}
         for image in self.wanted.images.values():
             there = images.get(image.name)
-            if there and there["boot"]:
-                raise Refused("%s: a module of the node's boot has this name" % image.path)
             if not there:
                 self.new.append(image)
             elif there["sha256"] != image.sha256 and image.name not in kept:

@@ -73,44 +73,70 @@ def files(folder, may_be_missing=False):
 
 
 class Wanted:
-    def __init__(self, folder):
-        self.vms, self.images = [], {}
+    """each: what is no good is left out, and `wrong` has a line of it; else nothing is wanted at all."""
+
+    def __init__(self, folder, each=False):
+        self.vms, self.images, self.each, self.wrong = [], {}, each, []
         try:
             for name in files(folder):
-                if name not in ("off", "images") and not name.endswith(".conf") and not name.startswith("README"):
-                    raise Refused("%s: expected *.conf, off, images or README" % os.path.join(folder, name))
-            self.add_vms(folder, True)
-            self.add_vms(os.path.join(folder, "off"), False)
+                if name.endswith(".conf"):
+                    self.each_alone(self.add_vm, os.path.join(folder, name), True)
+                elif name not in ("off", "images") and not name.startswith("README"):
+                    self.refuse("%s: expected *.conf, off, images or README" % os.path.join(folder, name))
+            for name in files(os.path.join(folder, "off"), True):
+                self.each_alone(self.add_vm, os.path.join(folder, "off", name), False)
             for name in files(os.path.join(folder, "images"), True):
-                self.images[name] = Image(os.path.join(folder, "images", name))
+                self.each_alone(self.add_image, os.path.join(folder, "images", name))
         except OSError as error:
             raise Refused("%s: %s" % (error.filename or folder, error.strerror), 3) from error
 
-    def add_vms(self, folder, runs):
-        for name in files(folder, not runs):
-            if not name.endswith(".conf"):
-                if not runs:
-                    raise Refused("%s: expected *.conf" % os.path.join(folder, name))
-                continue
-            vm = Vm(os.path.join(folder, name), runs)
-            for other in self.vms:
-                if other.name == vm.name:
-                    raise Refused("%s: %s is the name of a VM, too" % (vm.path, other.path))
-            self.vms.append(vm)
+    def refuse(self, text, status=1):
+        if not self.each:
+            raise Refused(text, status)
+        self.wrong.append(text)
+
+    def each_alone(self, act, *what):
+        """True: it is good."""
+        try:
+            act(*what)
+            return True
+        except Refused as error:
+            self.refuse(str(error), error.status)
+        except OSError as error:
+            self.refuse("%s: %s" % (error.filename, error.strerror), 3)
+        return False
+
+    def add_vm(self, path, runs):
+        if not path.endswith(".conf"):
+            raise Refused("%s: expected *.conf" % path)
+        vm = Vm(path, runs)
+        for other in self.vms:
+            if other.name == vm.name:
+                raise Refused("%s: %s is the name of a VM, too" % (vm.path, other.path))
+        self.vms.append(vm)
+
+    def add_image(self, path):
+        self.images[os.path.basename(path)] = Image(path)
+
+    def judge(self, there):
+        """`there` are names of images and modules that the node has and the folder has not."""
+        if self.each:
+            self.vms = [vm for vm in self.vms if self.each_alone(check_files, [vm], self.images, there)]
+        else:
+            check_files(self.vms, self.images, there)
 
 
-def judge(wanted, there):
-    """By margay-check, where that is installed: what the hypervisor would refuse of the files. `there` are names of images and
-    modules that the node has and the folder has not."""
+def check_files(vms, images, there):
+    """By margay-check, where that is installed: what the hypervisor would refuse of the VM files."""
     check = shutil.which("margay-check")
-    if not check or not wanted.vms:
+    if not check or not vms:
         return
-    modules = ["%s=%s" % (image.name, image.path) for image in wanted.images.values()]
+    modules = ["%s=%s" % (image.name, image.path) for image in images.values()]
     # A name without a file is one that is there.
     words = [word for module in modules + sorted(there) for word in ("--module", module)]
     with tempfile.TemporaryDirectory() as copies:
         paths = []
-        for vm in wanted.vms:
+        for vm in vms:
             paths.append(os.path.join(copies, vm.file))
             with open(paths[-1], "ab") as f:
                 f.write(vm.text)
