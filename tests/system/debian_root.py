@@ -28,9 +28,10 @@ esac
 
 
 class Root:
-    """`grub`: whether GRUB is on its disk; without, there is none, as where a directory becomes an image."""
+    """`grub`: whether GRUB is on its disk; `device`: whether there is one, without GRUB, other than where a directory becomes an
+    image."""
 
-    def __init__(self, directory, grub=True):
+    def __init__(self, directory, grub=True, device=False):
         self.path, self.programs, self.calls = (directory / name for name in ("root", "programs", "calls"))
         for folder in (self.path / "var/lib/dpkg/updates", self.path / "var/lib/dpkg/info", self.programs):
             folder.mkdir(parents=True)
@@ -41,8 +42,9 @@ class Root:
         self.boot = self.path / "boot"
         self.environment = {**os.environ, "CALLS": str(self.calls), "ROOT": str(self.path), "LC_ALL": "C",
                             "PATH": "%s:%s/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin" % (self.programs, self.path)}
-        if grub:
+        if grub or device:
             (self.path / "disk").touch()
+        if grub:
             (self.boot / "grub").mkdir(parents=True)
             subprocess.run(["grub-editenv", self.boot / "grub/grubenv", "create"], check=True)
 

@@ -56,7 +56,7 @@ class Node:
 
     def install(self, package):
         said = self.root.dpkg("--install", package)
-        assert self.root.called() == ["update-grub"] or not (self.root.path / "disk").exists()
+        assert self.root.called() == (["update-grub"] if (self.root.boot / "grub").exists() else [])
         return said
 
     def upgrade(self, version, change=None):
@@ -196,14 +196,16 @@ def test_no_room_for_two(package, tmp_path):
     assert not list(system.margay.glob(".margay*"))
 
 
-def test_a_chroot_without_a_disk(package, tmp_path):
-    """As where an image is made: the package is configured, and removed, and a line each says what is left to do."""
-    system = Node(package, tmp_path, grub=False)
+@pytest.mark.parametrize("disk_is_there", [False, True])
+def test_without_grub_on_a_disk(package, tmp_path, disk_is_there):
+    """As where an image is made, in a chroot without a disk, and on one that something else boots: the package is configured, and
+    removed, and a line each says what is left to do."""
+    system = Node(package, tmp_path, grub=False, device=disk_is_there)
     status = (system.root.path / "var/lib/dpkg/status").read_text(encoding="ascii")
     assert "Status: install ok installed" in status and system.root.called() == []
     for said in system.upgrade(2), system.root.dpkg("--remove", "margay"):
         assert [line for line in said.splitlines() if "update-grub" in line or "grub-probe" in line] == [
-            "margay: there is no disk below %s that GRUB could boot from: run update-grub when there is one" % system.root.boot]
+            "margay: GRUB is not on a disk below %s yet: run update-grub when it is" % system.root.boot]
     assert system.root.called() == []
 
 
