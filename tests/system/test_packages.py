@@ -83,7 +83,8 @@ def test_installed_and_removed(packages, tmp_path):
         "margay-metrics.service", "margay-metrics.timer", "margay-restore.service", "margay-slurm-tend.service",
         "margay-slurm-tend.timer", "margay-watch.service", "margay-watch.socket"]
     for service, words in ((units[0], ["booted"]), (units[2], ["--serve"]), (units[3], ["journal"]),
-                           (units[4], ["metrics", "--output"]), (units[6], ["apply"]), (units[7], ["tend"]), (units[9], ["watch"])):
+                           (units[4], ["metrics", "--output"]), (units[6], ["apply", "--each"]),
+                           (units[7], ["tend"]), (units[9], ["watch"])):
         started = re.search(r"^ExecStart=(.*)$", service.read_text(encoding="ascii"), re.MULTILINE)[1].split()
         assert (root / started[0][1:]).exists() and started[1:1 + len(words)] == words
     # Programs of Python find their modules from where their links lead; no build is theirs.

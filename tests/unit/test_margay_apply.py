@@ -42,7 +42,7 @@ class Machine(ImageMemory):
     def __init__(self):
         super().__init__()
         self.vms = {"management": self.vm("management.conf", "name = management\n", "running", created="no", commands="yes")}
-        self.modules = {"bootkernel"}
+        self.modules = {"vm:management.conf", "bootkernel"}
         self.refuses, self.fails = {}, set()
 
     @staticmethod
