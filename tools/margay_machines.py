@@ -83,7 +83,7 @@ def qemu_firmware(firmware):
 
 
 def qemu_medium(image, boot):
-    """The device that holds the image, and the firmware told to boot from it. Nothing is written to the image, but by boot.written."""
+    """The device that holds the image, and the firmware told to boot from it. Nothing is written to it, but by boot.written."""
     if boot.medium == "net":
         file = boot.file or NETBOOT_FILE[boot.firmware]
         return [
