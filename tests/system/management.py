@@ -65,12 +65,12 @@ def initrd(name, script, files, drivers=()):
 
 
 def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules=None, node_memory="1536M", node_cpus=3, extra=(),
-          times=1, **keys):
+          times=1, elf=None, **keys):
     keys = {"name": "management", "cpus": "0-0", "memory": "512M", "control": "yes", "control_may": rights, **keys}
     text = node.vm_text(machine, "margay.test=management", **keys)
     vms = {"management.conf": text, **dict(others)}
     iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL), "initrd": initrd(name, script, files),
-                                      **(modules or {})})
+                                      **(modules or {})}, elf=elf)
     return node.start(name, machine, iso, cpus=node_cpus, memory=node_memory, timeout=times * TIMEOUT[machine], extra=list(extra))
 
 
