@@ -23,9 +23,11 @@ BOOT = 10 * MINUTES  # of wall time, on a busy machine
 class Console:
     """Root at ttyS0, who is logged in when the system has come up."""
 
-    def __init__(self, running, host="debian"):
+    def __init__(self, running, host="debian", failed=()):
+        """failed: units that are to fail."""
         self.node = running
         self.host = host
+        self.failed = list(failed)
         self.login()
 
     def login(self):
@@ -34,7 +36,10 @@ class Console:
         self.node.send("set +o emacs; stty -echo; PS1=; export SYSTEMD_PAGER=cat; dmesg -n 1; echo silent\n")
         # What is typed before that would still be shown.
         self.node.expect(r"^silent\r?$", timeout=BOOT)
-        assert self.do("systemctl is-system-running --wait").split("\n")[-1] == "running", self.do("systemctl --failed")
+        state = self.do("systemctl is-system-running --wait").split("\n")[-1]
+        failed = self.do("systemctl --failed --plain --no-legend")
+        assert [line.split()[0] for line in failed.splitlines()] == self.failed, failed
+        assert state == ("degraded" if self.failed else "running")
 
     def do(self, command):
         """What the command says."""

@@ -4,11 +4,14 @@ bare machine as docs/first-hour.md says, which then boots by its own GRUB into M
 VM; upgraded and removed in that VM, after which the machine boots without Margay. All is typed at the console.
 
 First-hour.md's second step on a Debian 12 and on a 13 with GRUB on its disk by `grub-install` (BIOS), which then
-boots into Margay, upgrades and purges `margay` in the management VM, and boots without it.
+boots into Margay, upgrades and purges `margay` in the management VM, and boots without it. On a Debian 12 a new kernel is
+installed, which the management VM has at the next boot, and removed; then an upgrade whose image panics is tried once: the
+machine resets by itself, and the image and the kernel that were there before bring the management VM up, which says so.
 """
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -19,6 +22,7 @@ import disk
 import management
 import margay_run
 import node
+import other_image
 import pytest
 
 pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debian")]
@@ -29,10 +33,12 @@ DEFAULT = "GRUB_DEFAULT=\"Margay: management.conf\"\n"
 # That the node is off when the VM is.
 MORE = "on_poweroff = poweroff_node\n"
 MEMORY, CPUS = "2G", 2
+NEWER = node.guest_file("vmlinuz-backports")
+TRIAL_RESETS = 600  # seconds of wall time: its panic=30, on a busy machine
 
 
-def newer(package, directory):
-    """The same one with a later version."""
+def newer(package, directory, name, change=None):
+    """The same one with a later version; change(tree) changes what is in it."""
     tree = os.path.join(directory, "tree")
     subprocess.run(["dpkg-deb", "-R", package, tree], check=True)
     control = os.path.join(tree, "DEBIAN", "control")
@@ -40,7 +46,9 @@ def newer(package, directory):
         text = f.read()
     with open(control, "w", encoding="ascii") as f:
         f.write(re.sub(r"^(Version: .*)$", r"\1+1", text, count=1, flags=re.MULTILINE))
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zxz", "--build", tree, os.path.join(directory, "newer.deb")], check=True,
+    if change:
+        change(pathlib.Path(tree))
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zxz", "--build", tree, os.path.join(directory, name)], check=True,
                    stdout=subprocess.DEVNULL)
     shutil.rmtree(tree)
 
@@ -49,6 +57,35 @@ def first_hour():
     """What docs/first-hour.md has typed on the node, and its management.conf."""
     (lines,), (vm,) = management.of_page("first-hour", "sh", "node"), management.of_page("first-hour", "conf", "management.conf")
     return lines.splitlines(), vm + MORE
+
+
+def newer_kernel():
+    """The version of the kernel of backports."""
+    with open(NEWER + ".package", encoding="ascii") as f:
+        return f.read().split()[0].removeprefix("linux-image-")
+
+
+def kernel_package(directory, version):
+    """As Debian's, with the kernel of backports: its files, and the hooks that its scripts call."""
+    tree = os.path.join(directory, "tree")
+    os.makedirs(os.path.join(tree, "boot"))
+    os.makedirs(os.path.join(tree, "DEBIAN"))
+    shutil.copy(NEWER, os.path.join(tree, "boot", "vmlinuz-" + version))
+    shutil.copytree(os.path.join(node.GUEST, "modules-" + version), os.path.join(tree, "usr/lib/modules", version))
+    # What mkinitramfs asks of it.
+    with open(os.path.join(tree, "boot", "config-" + version), "w", encoding="ascii") as f:
+        f.write("CONFIG_RD_GZIP=y\n")
+    hooks = "#!/bin/sh\nset -e\n%srun-parts --exit-on-error --arg={0} --arg=/boot/vmlinuz-{0} /etc/kernel/%s.d\n"
+    for script, first in ("postinst", "depmod {0}\n"), ("postrm", ""):
+        with open(os.path.join(tree, "DEBIAN", script), "w", encoding="ascii") as f:
+            f.write((hooks % (first, script)).format(version))
+        os.chmod(os.path.join(tree, "DEBIAN", script), 0o755)
+    with open(os.path.join(tree, "DEBIAN", "control"), "w", encoding="ascii") as f:
+        f.write("Package: linux-image\nVersion: 1\nArchitecture: amd64\nMaintainer: a test <test@example.org>\n"
+                "Description: a kernel\n")
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, os.path.join(directory, "kernel.deb")], check=True,
+                   stdout=subprocess.DEVNULL)
+    shutil.rmtree(tree)
 
 
 def disks(directory, debian):
@@ -61,12 +98,15 @@ def disks(directory, debian):
     os.mkdir(brought)
     for path in packages.values():
         shutil.copy(path, brought)
-    newer(packages["margay"], brought)
+    newer(packages["margay"], brought, "newer.deb")
+    newer(packages["margay"], brought, "panics.deb", lambda tree: panics(tree / "boot/margay/margay.elf", version))
+    if os.path.exists(NEWER):
+        kernel_package(brought, newer_kernel())
     for name, text in (("management.conf", first_hour()[1]), ("grub", GRUB), ("default.cfg", DEFAULT)):
         with open(os.path.join(brought, name), "w", encoding="ascii") as f:
             f.write(text)
     second = os.path.join(directory, "brought.img")
-    disk.run("mke2fs", "-q", "-t", "ext4", "-d", brought, second, "32M")
+    disk.run("mke2fs", "-q", "-t", "ext4", "-d", brought, second, "96M")
     root = os.path.join(debian, "root.img")
     system = os.path.join(directory, "system.img")
     with open(system, "wb") as f:
@@ -82,6 +122,11 @@ def disks(directory, debian):
     return (packages["margay"], version,
             ["-drive", drive % ("root", system), "-device", "nvme,drive=root,serial=margay,addr=6,bootindex=0"],
             ["-drive", drive % ("second", second), "-device", "virtio-blk-pci,drive=second,addr=7"])
+
+
+def panics(elf, version):
+    other_image.other_version(elf, version)
+    other_image.broken(elf)
 
 
 def start(name, debian, extra, native):
@@ -178,4 +223,48 @@ def test_own_grub(release, tmp_path):
         assert "BOOT_IMAGE=/boot/vmlinuz" in console.do("cat /proc/cmdline")
         # margay-tools is still there, and has nothing to do, whatever other ports for programs a machine has.
         assert console.do("systemctl is-active margay-watch.socket margay-journal.service") == "inactive\ninactive"
+        off(running, console)
+
+
+def pair(console, suffix=""):
+    """The versions of the installed kernels that the management VM's kernel and initrd are the same as."""
+    return tuple(console.do("for f in /boot/%s-*; do cmp -s $f /boot/margay/management.%s%s && echo ${f#*-}; done"
+                            % (installed, file, suffix)) for installed, file in (("vmlinuz", "vmlinuz"), ("initrd.img", "initrd")))
+
+
+def image_of(text):
+    return re.search(r"^.*margay: Margay (\S+), image ", text, re.MULTILINE)[1]
+
+
+@pytest.mark.skipif(not os.path.exists(NEWER), reason="backports have no kernel")
+def test_new_versions(tmp_path):
+    """Of the kernel, by its package's hooks, and of Margay, which does not come up."""
+    _, version, system, second = disks(str(tmp_path), debian_guest.DEBIAN)
+    with start("packages-new-install", debian_guest.DEBIAN, system + second, True) as running:
+        console = debian_guest.Console(running)
+        install(console)
+        older, new = console.do("uname -r"), newer_kernel()
+        assert pair(console) == (older, older)
+        # It would make a second initrd.
+        good(console, "chmod -x /etc/kernel/postinst.d/kdump-tools && cp /mnt/panics.deb /root && dpkg -i /mnt/kernel.deb")
+        assert pair(console) == (new, new) and pair(console, ".previous") == (older, older)
+        assert "Margay: management.conf, previous kernel" in console.do("grep menuentry /boot/grub/grub.cfg")
+        off(running, console)
+    with start("packages-new-kernel", debian_guest.DEBIAN, system, False) as running:
+        console = debian_guest.Console(running)
+        assert console.do("uname -r") == new and image_of(running.text) == version
+        # By the service itself: the system is up when it is over.
+        assert "recorded" in good(console, "margay-upgrade status")
+        good(console, "dpkg -r linux-image")
+        assert pair(console) == (older, older) and pair(console, ".previous") == ("", "")
+        assert "the next boot tries the new version" in good(console, "dpkg -i /root/panics.deb")
+        off(running, console)
+    with start("packages-new-panics", debian_guest.DEBIAN, system, False) as running:
+        assert running.process.wait(TRIAL_RESETS) == 0
+        assert running.wait().status == margay_run.PANIC and image_of(running.text) == version[:-1] + "!"
+    with start("packages-new-back", debian_guest.DEBIAN, system, False) as running:
+        console = debian_guest.Console(running, failed=["margay-booted.service"])
+        assert image_of(running.text) == version and console.do("uname -r") == older
+        assert "the new version did not come up" in console.do("journalctl -q -b -u margay-booted -o cat")
+        assert "was tried" in good(console, "margay-upgrade status")
         off(running, console)
