@@ -53,8 +53,9 @@ static inline const struct mmio_range *mmio_find(const struct vm *vm, u64 addr, 
 						 u64 *offset)
 {
 	const struct vm_ranges *all = &vm_parts(vm)->ranges;
+	const struct mmio_range *end = all->mmio + all->nr_mmio;
 
-	for (const struct mmio_range *r = all->mmio; r < all->mmio + all->nr_mmio; r++) {
+	for (const struct mmio_range *r = all->mmio; r < end; r++) {
 		u64 length = __atomic_load_n(&r->size, __ATOMIC_ACQUIRE);
 
 		*offset = addr - __atomic_load_n(&r->base, __ATOMIC_ACQUIRE);

@@ -6,7 +6,9 @@
 
 void vcpu_kick(struct vcpu *vcpu)
 {
+	unsigned this = host_cpu_this();
+
 	vcpu_look(vcpu);
-	if (vcpu->cpu != host_cpu_this())
+	if (vcpu->cpu != this)
 		host_cpu_kick(vcpu->cpu);
 }

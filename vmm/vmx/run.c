@@ -254,11 +254,11 @@ static void not_entered(struct vcpu *vcpu, struct vmexit *exit, int entry)
 	exit->raw = 0;
 }
 
-void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
+/* What the VMCS has not yet of the guest's state. */
+static void write_state(struct vcpu *vcpu)
 {
 	struct vmx_vcpu *x = vmx_vcpu(vcpu);
 	struct guest_regs *r = &vcpu->regs;
-	int entry;
 
 	if (vcpu->event.type != HVM_EVENT_NONE)
 		inject(&vcpu->event);
@@ -273,10 +273,23 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 	}
 	if (unlikely(x->interruptibility & INTERRUPTIBILITY_SHADOW && !r->shadow))
 		vmx_set_interruptibility(x, x->interruptibility & ~(u64)INTERRUPTIBILITY_SHADOW);
+}
+
+static int enter(struct vcpu *vcpu, bool launched)
+{
 	if (vcpu_is_cleaned(vcpu))
-		entry = vmx_enter_clean(r, x->launched, vcpu->kick);
-	else
-		entry = vmx_enter(r, x->launched, vcpu->kick);
+		return vmx_enter_clean(&vcpu->regs, launched, vcpu->kick);
+	return vmx_enter(&vcpu->regs, launched, vcpu->kick);
+}
+
+void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
+{
+	struct vmx_vcpu *x = vmx_vcpu(vcpu);
+	struct guest_regs *r = &vcpu->regs;
+	int entry;
+
+	write_state(vcpu);
+	entry = enter(vcpu, x->launched);
 	if (unlikely(entry != VMX_ENTERED && !vmx_is_done(entry))) {
 		not_entered(vcpu, exit, entry);
 		return;

@@ -71,7 +71,7 @@ void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt)
 
 	if (!lapic_enabled(l) || entry & LAPIC_LVT_MASKED)
 		return;
-	if (lapic_lvt_is_nmi(entry))
+	if (lapic_lvt_is_nmi(lvt, entry))
 		lapic_nmi(l);
 	else if (vector < LAPIC_FIRST_VECTOR)
 		lapic_error(l, LAPIC_ESR_RECEIVE_ILLEGAL);

@@ -120,13 +120,13 @@ static inline bool lapic_enabled(const struct lapic *l)
 }
 
 #if IS_ENABLED(CONFIG_VM_COUNTERS)
-/* Does an entry of the LVT deliver an NMI? Only the counters' may. */
-static inline bool lapic_lvt_is_nmi(u32 entry)
+/* Does that entry of the LVT deliver an NMI? Only the counters' may. */
+static inline bool lapic_lvt_is_nmi(enum lapic_reg lvt, u32 entry)
 {
-	return (entry >> 8 & 7) == APIC_NMI;
+	return lvt == LAPIC_LVT_PERF && (entry >> 8 & 7) == APIC_NMI;
 }
 #else
-static inline bool lapic_lvt_is_nmi(u32)
+static inline bool lapic_lvt_is_nmi(enum lapic_reg, u32)
 {
 	return false;
 }
