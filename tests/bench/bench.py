@@ -38,6 +38,7 @@ PINNED = "^margay-test: vCPUs are pinned$"  # kvm.sh
 UNMITIGATED = ("exits", "mitigations", "ipi", "net")  # the parts that ask KVM with mitigations=off, too, as Margay has none there
 RUNS = {"ipi": report.MOST_RUNS}  # of parts that differ from boot to boot; of others one
 EXIT_LOOPS = 1000
+EXIT_SETTLE = 5000000  # ticks: a tenth of Bochs' second, in which its serial line takes 1,100 characters
 NET_MIB, NET_TRIPS, NET_DATAGRAMS, NET_START = 16, 1000, 2000, 3
 NET_TESTS = (("a MiB of a TCP stream", NET_MIB), ("a round trip by TCP", NET_TRIPS),
              ("a datagram, to a receiver that polls", NET_DATAGRAMS), ("a second in which nothing is sent", 1))  # pair.c's
@@ -497,8 +498,11 @@ def part_memory(system):
 
 
 def exit_ticks(part, machine, system, metric, after="", **options):
-    """What an exit takes by the ticks of the guest's TSC; after: what the tests' names end with."""
-    text = systems.tiny_guest(machine, system, "exit_costs", "loops=%d" % EXIT_LOOPS, **options)
+    """
+    What an exit takes by the ticks of the guest's TSC; after: what the tests' names end with. No loop begins while Margay still
+    feeds the serial line.
+    """
+    text = systems.tiny_guest(machine, system, "exit_costs", "loops=%d settle=%d" % (EXIT_LOOPS, EXIT_SETTLE), **options)
     ticks = {name: int(n) for name, n in re.findall(r"exit-cost: (\S+) loops=%d ticks=(\d+)" % EXIT_LOOPS, text)}
     loop = ticks.pop("loop")
     for name, value in ticks.items():

@@ -6,7 +6,8 @@
  * What makes the hypervisor work, in loops: each does what it should, and says
  * what it took in TSC ticks. tests/bench runs the same guest natively, under
  * Margay and under KVM, where the emulator's ticks are instructions; the
- * markers let it count from outside, too.
+ * markers let it count from outside, too. Each loop begins after `settle` ticks, by
+ * when a line has taken what the loops before and the boot have to say.
  */
 #include "apic.h"
 #include "tiny.h"
@@ -18,6 +19,7 @@
 #define MSR_TSC_DEADLINE 0x6e0
 
 static unsigned loops;
+static u64 settle;
 static volatile unsigned interrupts;
 
 static void interrupt(struct trap_frame *f)
@@ -27,10 +29,19 @@ static void interrupt(struct trap_frame *f)
 	wrmsr(0x80b, 0);
 }
 
+static void wait_settled(void)
+{
+	u64 start = rdtsc();
+
+	while (rdtsc() - start < settle)
+		;
+}
+
 /* One loop over the statement, and its cost on the console. */
 #define MEASURE(name, statement) \
 	({ \
 		u64 start, ticks; \
+		wait_settled(); \
 		MARKER(1); \
 		start = rdtsc(); \
 		for (unsigned i = 0; i < loops; i++) { \
@@ -89,6 +100,7 @@ void test_main(void)
 	     virtual = cpuid(1, 0).ecx & BIT(31) && cpuid(0x40000000, 0).ebx != 0x54474354;
 
 	loops = (unsigned)option_number("loops", 100);
+	settle = option_number("settle", 0);
 	MEASURE("loop", );
 	MEASURE("cpuid", r = cpuid(0, 0));
 	check(r.eax != 0, "CPUID leaf 0: %#x", r.eax);
