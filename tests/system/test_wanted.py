@@ -23,7 +23,7 @@ import tiny
 pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debian")]
 CLOUD = os.path.join(node.GUEST, "debian-cloud")
 WANTED = "/etc/margay/wanted"
-SERVICE = {"name": "service", "kernel": "kernel", "initrd": "initrd", "cmdline": "console=ttyS0 root=/dev/nvme0n1 ro",
+MANAGEMENT = {"name": "management", "kernel": "kernel", "initrd": "initrd", "cmdline": "console=ttyS0 root=/dev/nvme0n1 ro",
            "memory": "1G", "memory_map": "identity", "cpus": "0-0", "pci": "00:06.0", "disk": "brought", "control": "yes",
            "control_may": "create, destroy, console, cpus:1-2, memory:512M", "on_crash": "restart"}
 VM = "name = %s\nkernel = halts\nmemory = 32M\ncpus = %s\ncmdline = machine=qemu mode=part\n"
@@ -58,8 +58,8 @@ class Machine:
         self.disk = ["-drive", "if=none,id=root,format=raw,file=" + root, "-device", "nvme,drive=root,serial=margay,addr=6"]
         self.modules = {"kernel": os.path.join(CLOUD, "vmlinuz"), "initrd": os.path.join(CLOUD, "initrd"),
                         "brought": brought(directory)}
-        text = "".join("%s = %s\n" % line for line in SERVICE.items())
-        self.iso = node.margay_iso("wanted", {"service.conf": text}, self.modules)
+        text = "".join("%s = %s\n" % line for line in MANAGEMENT.items())
+        self.iso = node.margay_iso("wanted", {"management.conf": text}, self.modules)
 
     def on(self, name):
         return node.start("wanted-" + name, "qemu", self.iso, cpus=3, memory="2G", extra=self.disk,
@@ -144,7 +144,7 @@ def test_wanted(tmp_path):
         check_bad_file(management)
         management.console.do("sync")
         management.console.leave("echo c >/proc/sysrq-trigger")
-        management.console.boots("service: end=panicked")
+        management.console.boots("management: end=panicked")
         # The one that somebody has killed: nobody has told the service so.
         check_restored(management, {"a": 1, "b": 2})
         # As by its power: nothing of the node's memory is there any more, and no system was told.

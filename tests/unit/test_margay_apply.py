@@ -371,7 +371,7 @@ def test_each(node, machine, folder, case):
     (folder.path / name).write_bytes(data)
     run = Run(node, "--each", folder.path)
     assert (run.status, run.err.count("\n")) == (1, 1) and said in run.err
-    assert {name: vm["state"] for name, vm in machine.vms.items()} == {"service": "running", "a": "running"}
+    assert {name: vm["state"] for name, vm in machine.vms.items()} == {"management": "running", "a": "running"}
     run = Run(node, "--each", "--json", folder.path)
     answer = judge(run.out, "apply")
     assert run.changes == [] and answer["as_wanted"] is False and answer["steps"] == [] and said in answer["wrong"][0]
@@ -409,7 +409,7 @@ def test_margay_check_judges_each(node, machine, folder, programs):
     (programs / "margay-check").chmod(0o755)
     assert Run(node, folder.path).changes == []
     run = Run(node, "--each", folder.path)
-    assert (run.status, run.err) == (1, "margay-apply: b.conf:6: no\n") and set(machine.vms) == {"service", "a"}
+    assert (run.status, run.err) == (1, "margay-apply: b.conf:6: no\n") and set(machine.vms) == {"management", "a"}
 
 
 @pytest.mark.parametrize("words", [
