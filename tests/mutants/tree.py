@@ -16,7 +16,7 @@ from mutants import draw, source
 
 # Of the copied build; downloads are only linked to, logs and ISOs are each tree's own.
 KEPT = ("obj", "unit", "fuzz-replay", "tests-guest", "config", ".config", "auto.conf", "config.h", "qemu_code.so", "qemu_memory.so")
-SHARED = ("guest", "qemu-11.1", "bochs")
+SHARED = ("guest", "qemu-11.1", "bochs", "wheels")
 BUILD_SECONDS = 7200
 # What no test reads but to judge it as text, and what the run itself writes. docs/cpuid.md is what the tables are held against.
 NO_MATTER = re.compile(r"tests/mutants/results/|(?!docs/cpuid\.md$).*\.md$")
