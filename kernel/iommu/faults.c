@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What IOMMUs have blocked: a line for each of a function's first faults, a count, and a word to
- * whoever has it (blocked() of vmm/pci/pci_iommu.c: it ends the VM, or silences the function that
- * makes a storm). Then the unit is told not to tell of it (count_fault() of vtd.c and amdvi.c). A
- * unit that tells of too much all the same is not listened to for a second: slow_down().
+ * What IOMMUs have blocked: a line for each of a function's first 8 faults (IOMMU_REPORTS, of DMA
+ * and of interrupts), a count, and a word to whoever has it: blocked() of vmm/pci/pci_iommu.c. At
+ * the 8th count_fault() of the unit's driver sets FPD in the function's context entry, so that the
+ * unit notes no more of its DMA; an interrupt that is blocked from then on is a storm, and the
+ * function is silenced. The VM ends only with `on_fault` other than `report`. A unit that tells of
+ * too much all the same is not listened to for a second: slow_down().
  */
 #include "kernel/iommu/iommu.h"
 

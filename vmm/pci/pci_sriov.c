@@ -8,9 +8,12 @@
  * reason, they are taken from the VMs that have them, as a device that is
  * pulled out.
  *
- * Switching them takes time: pci_sriov_write() answers PCI_CHANGED_VFS, and step() of pci_wait.c
- * calls pci_sriov_on() or pci_sriov_off() until all is done, then pci_sriov_come(), which opens the
- * VFs (open[]) for the VMs that wait for them.
+ * Switching them takes time: pci_sriov_write() answers PCI_CHANGED_VFS, which config_write() of
+ * pci_root.c takes to pci_wait_begin(). step() of pci_wait.c calls pci_sriov_on() or
+ * pci_sriov_off() until all is done; is_over() then pci_sriov_come(), which opens the VFs (open[]),
+ * and pci_tell_waiting(), whose hook is start_waiting() of vmm/node/start_functions.c. That starts
+ * each waiting VM whose VFs are all open. Such a VM takes its VF by pci_sriov_take(), from
+ * assign_all() of pci_assign.c, and joins by pci_sriov_join() when pci_root.c makes its device.
  */
 #include <margay/errno.h>
 #include <margay/spinlock.h>
