@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debia
 CLOUD = os.path.join(node.GUEST, "debian-cloud")
 WANTED = "/etc/margay/wanted"
 MANAGEMENT = {"name": "management", "kernel": "kernel", "initrd": "initrd", "cmdline": "console=ttyS0 root=/dev/nvme0n1 ro",
-           "memory": "1G", "memory_map": "identity", "cpus": "0-0", "pci": "00:06.0", "disk": "brought", "control": "yes",
-           "control_may": "create, destroy, console, cpus:1-2, memory:512M", "on_crash": "restart"}
+              "memory": "1G", "memory_map": "identity", "cpus": "0-0", "pci": "00:06.0", "disk": "brought", "control": "yes",
+              "control_may": "create, destroy, console, cpus:1-2, memory:512M", "on_crash": "restart"}
 VM = "name = %s\nkernel = halts\nmemory = 32M\ncpus = %s\ncmdline = machine=qemu mode=part\n"
 VMS = {"a": VM % ("a", "1-1"), "b": VM % ("b", "2-2")}
 BAD = "name = bad\nkernel = halts\nmemory = 32M\ncpu = 1-1\n"
