@@ -46,6 +46,11 @@ guest-kernels: $(GUEST)
 other-kernels: | $(B)/.config
 	$(Q)tools/other-kernels $(G)
 
+# Kernels of Debian's source as RHEL 9 and SLES 15 configure theirs, for the full tier; half an hour when they are not there yet.
+.PHONY: rhel-sles-kernels
+rhel-sles-kernels: | $(B)/.config
+	$(Q)tools/rhel-sles-kernels $(G)
+
 # Systems as others install them, for the full tier; some minutes when they are not there yet.
 .PHONY: guest-debian
 guest-debian: | $(B)/.config

@@ -29,6 +29,8 @@ help:
 	@echo 'make guest-kernels    kernels for the full tier, with that built in, and without KVM_GUEST (an hour)'
 	@echo 'make other-kernels    kernels of Debian 11, Ubuntu 22.04 and backports for the full tier: downloads three'
 	@echo '                      (ten minutes)'
+	@echo 'make rhel-sles-kernels  kernels as RHEL 9 and SLES 15 configure theirs, of Debian source, for the full tier'
+	@echo '                      (half an hour)'
 	@echo 'make guest-debian     Debian systems on disks, for the full tier: downloads them (some minutes)'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them ($(TIME_TEST))'
 	@echo 'make test-full        the whole matrix (hours); SHARD=2/$(SHARDS): the second of $(SHARDS) parts,'

@@ -19,6 +19,7 @@ SETUP_GROUPS := build \
 	$(call groups_for,bench%,test bench) \
 	$(call groups_for,$(NEED_TESTS),test) \
 	$(call groups_for,test-full guest-kernels other-kernels guest-debian,run full) \
+	$(call groups_for,test-full guest-kernels rhel-sles-kernels,kernels) \
 	$(call groups_for,cluster,guest iso qemu cluster) \
 	$(call groups_for,fuzz,fuzz)
 

@@ -35,7 +35,7 @@ $(if $(WRONG),$(error $(WRONG)))
 endif
 RESULTS := $(B)/results
 
-test-full: tests-built nested-host guest-kernels other-kernels guest-debian
+test-full: tests-built nested-host guest-kernels other-kernels rhel-sles-kernels guest-debian
 	@$(PYTEST) -n 2 --dist loadgroup --full --results $(RESULTS) $(if $(SHARD),--shard $(SHARD) $(if $(FRESH),--fresh)) tests
 
 # What runs left under build/results goes into the tree, and rides along with the next commit.

@@ -33,14 +33,15 @@ def boot(name, devices, words, nodes=None, kernel=node.KERNEL, modules=(), **key
     return done
 
 
-def run(name, kind, guest, nodes=None, test="pci", words="", **options):
-    """A guest with a disk; guest: which module its script loads. Returns what it said, the disk's file, and what that
-    held."""
+def run(name, kind, guest, nodes=None, test="pci", words="", unit=(), **options):
+    """A guest with a disk; guest: which module its script loads; unit: the IOMMU before the disk. Returns what it said,
+    the disk's file, and what that held."""
     arguments, drivers, disk, _ = passthrough.DEVICES[kind]
     image = passthrough.make_disk("dma-" + name)
     before = passthrough.sha256(image)
     words = "margay.test=%s margay.drivers=%s margay.disk=%s margay.guest=%s %s" % (test, drivers, disk, guest, words)
-    return boot(name, ["-drive", "if=none,id=data,format=raw,file=" + image, *arguments], words, nodes, **options), image, before
+    devices = [*unit, "-drive", "if=none,id=data,format=raw,file=" + image, *arguments]
+    return boot(name, devices, words, nodes, **options), image, before
 
 
 def regions(done):

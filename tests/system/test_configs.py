@@ -270,8 +270,8 @@ def test_sizes_progress(monkeypatch, capsys):
 
 
 # What takes more than some seconds, as make help has it.
-LONG = ("the", "iso", "guest", "nested-host", "guest-kernels", "other-kernels", "test", "test-full", "unit", "tiny", "bench",
-        "fuzz", "mutants", "sizes", "setup", "netboot", "run", "install")
+LONG = ("the", "iso", "guest", "nested-host", "guest-kernels", "other-kernels", "rhel-sles-kernels", "test", "test-full",
+        "unit", "tiny", "bench", "fuzz", "mutants", "sizes", "setup", "netboot", "run", "install")
 
 
 def test_help_says_how_long():

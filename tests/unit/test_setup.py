@@ -32,7 +32,8 @@ def groups(*words):
     (["run", "MACHINE=bochs"], "build guest iso bochs"), (["run", "MACHINE=bochs-svm"], "build guest iso bochs"),
     (["run", "FIRMWARE=uefi"], "build guest iso qemu uefi"),
     (["run", "MACHINE=nested-vtx"], "build guest iso test"), (["unit"], "build guest unit check"),
-    (["test"], "build test"), (["test-full"], "build test run full"),
+    (["test"], "build test"), (["test-full"], "build test run full kernels"),
+    (["rhel-sles-kernels"], "build kernels"),
     (["bench-exits"], "build test bench"), (["fuzz"], "build fuzz"),
 ))
 def test_groups_by_goal(words, wanted):
