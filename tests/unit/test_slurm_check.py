@@ -20,7 +20,7 @@ memory = 900
 images = debian
 """
 VM = "memory = 1G\ncpus = 4\n"
-OWN = "ClusterName=c\nSlurmctldHost=head\nSlurmUser=%s\nInclude margay.conf\n" % pwd.getpwuid(os.geteuid()).pw_name
+OWN = "ClusterName=c\nSlurmctldHost=head\nSlurmUser=%s\nSchedulerParameters=sched_interval=2\nInclude margay.conf\n" % pwd.getpwuid(os.geteuid()).pw_name
 
 
 # Its management VM may have the node, too; an address is a name that has one.
@@ -65,6 +65,11 @@ def test_requeued_jobs_wait_long_enough(site, info):
     assert site(own=OWN + "AuthInfo=%s\n" % info) == []
 
 
+@pytest.mark.parametrize("parameters", ("sched_interval=5", "bf_continue,sched_interval=1", "sched_interval=2,default_queue_depth=9"))
+def test_scheduler_looks_often_enough(site, parameters):
+    assert site(own=OWN + "SchedulerParameters=%s\n" % parameters) == []
+
+
 @pytest.mark.parametrize("own, words", (
     (OWN.replace("Include margay.conf\n", ""), "does not include margay.conf"),
     (OWN + "SuspendTime=-1\n", "ends resuming, too"), (OWN + "SuspendTime=-1\n", "SuspendTime stands in slurm.conf more than once"),
@@ -75,6 +80,8 @@ def test_requeued_jobs_wait_long_enough(site, info):
     (OWN + "AuthInfo=cred_expire=5\n", "its node is never free again"),
     (OWN + "AuthInfo=socket=/run/m,cred_expire=19\n", "20 and more is good"),
     (OWN + "HealthCheckProgram=\n", "nobody looks whether a VM is well"), (OWN + "HealthCheckInterval=0\n", "and not any more"),
+    (OWN.replace("SchedulerParameters=", "#"), "begins up to 30 s after"),
+    (OWN + "SchedulerParameters=bf_continue,sched_interval=6\n", "5 and less is good"),
     (OWN + "AuthType=auth/jwt\n", "a key of munge"), (OWN.replace("SlurmUser=", "SlurmUser=no-such-"), "there is no such user"),
     (OWN + "PartitionName=all Nodes=ALL Default=YES\n", "two jobs would share a VM"),
     (OWN + "PartitionName=x Nodes=localhost OverSubscribe=EXCLUSIVE\n", "its jobs' images are not judged"),

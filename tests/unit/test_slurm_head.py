@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import re
+import resource
 import subprocess
 import sys
 import tarfile
@@ -13,7 +14,8 @@ import time
 
 import pytest
 
-from margay_slurm import broken, clock, config, fitness, generation, hosts, metadata, order, remote, resume, setup, vm_file, wanted
+from margay_slurm import broken, clock, config, fitness, generation, hosts, metadata, order, prolog, remote, resume, setup
+from margay_slurm import vm_file, wanted
 from margay_slurm.errors import ClusterError, ImageFault
 
 CONF = """\
@@ -230,6 +232,52 @@ rmdir %(d)s/run.$$
     assert answers["n02"] == {"error": "n02-mgmt: no route", "fault": "node"}
     assert answers["n03"] == {"error": "n03-mgmt: image x", "fault": "image"}
     assert max(map(int, (tmp_path / "counts").read_text(encoding="ascii").split())) == 2
+
+
+def test_orders_for_which_there_are_files(monkeypatch):
+    """As many as there may be files for; the limit that a login begins with is raised as far as that takes."""
+    limits = {}
+
+    def given(now, most):
+        limits["set"] = None
+        monkeypatch.setattr(resource, "getrlimit", lambda which: (now, most))
+        monkeypatch.setattr(resource, "setrlimit", lambda which, pair: limits.update(set=pair))
+    given(1024, 524288)
+    assert remote.allow_files(1024) == 1024 and limits["set"] == (1024 * 5 + 64, 524288)
+    given(1024, 4096)
+    assert remote.allow_files(100) == 100 and limits["set"] is None
+    assert remote.allow_files(1024) == (4096 - 64) // 5 and limits["set"] == (4096, 4096)
+    given(65536, resource.RLIM_INFINITY)
+    assert remote.allow_files(1024) == 1024 and limits["set"] is None
+    given(resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    assert remote.allow_files(1024) == 1024 and limits["set"] is None
+    given(1024, resource.RLIM_INFINITY)
+    assert remote.allow_files(1024) == 1024 and limits["set"] == (1024 * 5 + 64, resource.RLIM_INFINITY)
+    given(30, 30)
+    assert remote.allow_files(1024) == 1
+
+
+def test_pauses_between_looks():
+    """Short at first; later a part of what was waited, and as long as a look takes, if that is long."""
+    assert [prolog.pause_of(waited, 0.01) for waited in (0, 1, 4, 10, 100)] == [0.1, 0.1, 0.2, 0.5, 1.0]
+    assert prolog.pause_of(1, 0.7) == 0.7 and prolog.pause_of(100, 3) == 3
+
+
+def test_how_often_the_prolog_looks(monkeypatch):
+    """While a job's node boots for 20 s, with looks of 0.05 s, and of 2 s: it goes on at most a pause and a look behind the node."""
+    for took, most in (0.05, 70), (2, 7):
+        clock_now, looks = [100.0], []
+
+        def look(names, number, took=took, clock_now=clock_now, looks=looks):
+            looks.append(clock_now[0])
+            clock_now[0] += took
+            return {"n1": {"POWERING_UP"} if looks[-1] < 120 else {"IDLE"}}, True
+        monkeypatch.setattr(prolog, "look", look)
+        monkeypatch.setattr(time, "monotonic", lambda clock_now=clock_now: clock_now[0])
+        monkeypatch.setattr(time, "sleep", lambda pause, clock_now=clock_now: clock_now.__setitem__(0, clock_now[0] + pause))
+        assert prolog.wait("n1", ["n1"], 1, 60)
+        assert len(looks) < most and 120 <= looks[-1] <= 120 + max(1, took) + took
+        assert min(after - before for before, after in zip(looks, looks[1:])) >= 0.1 + took - 1e-9
 
 
 def test_order_that_hangs_ends(read):

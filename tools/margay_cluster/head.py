@@ -36,6 +36,7 @@ AccountingStorageHost=localhost
 JobAcctGatherType=jobacct_gather/linux
 SlurmdTimeout=300
 MessageTimeout=60
+SchedulerParameters=sched_interval=2
 """
 CGROUP_CONF = "CgroupPlugin=autodetect\nIgnoreSystemdOnFailure=yes\n"
 SLURMDBD_CONF = """\

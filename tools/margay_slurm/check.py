@@ -15,6 +15,8 @@ from .slurm_conf import SlurmConf
 
 # Below this a pause of a VM, or of its node, costs its job.
 SLURMD_TIMEOUT = 60
+# slurmctld looks through all jobs that wait each 60 s unless this says otherwise, and its backfill each 30 s.
+SCHED_INTERVAL = 5
 # A requeued job waits for this, 120 s if nothing is said. slurmctld tries for 12 s to give a lost node the order that ends its job,
 # and that has the job's number only: the next run of the job, if it is on that node by then, is the one that is noted as over.
 # Its node is never free again then: idle for sinfo, and taken for the scheduler.
@@ -64,6 +66,14 @@ def suspending(site):
 def prolog(site):
     if not site.conf.get("PrologSlurmctld"):
         yield "PrologSlurmctld is not set: jobs start up to 30 s after their nodes are up, and may get a VM of another job"
+
+
+def waiting(site):
+    """Nothing tells the scheduler of a node that is powered down: it looks by itself."""
+    found = re.search(r"\bsched_interval=(\d+)", site.conf.get("SchedulerParameters"))
+    if not found or int(found[1]) > SCHED_INTERVAL:
+        yield ("SchedulerParameters lacks sched_interval=2: a job that waits for nodes begins up to 30 s after they are free; "
+               "%d and less is good" % SCHED_INTERVAL)
 
 
 def losing(site):
@@ -201,7 +211,7 @@ def programs(site):
             yield "%s is %s: that cannot be run" % (key, path)
 
 
-RULES = (included, twice, suspending, prolog, losing, requeued, health, authentication, granted, names, management_vms,
+RULES = (included, twice, suspending, prolog, waiting, losing, requeued, health, authentication, granted, names, management_vms,
          partitions, cgroups, programs)
 
 

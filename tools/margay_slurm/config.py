@@ -20,7 +20,7 @@ UPGRADE = ("export DEBIAN_FRONTEND=noninteractive; apt-get -q update && apt-get 
            "-o Dpkg::Options::=--force-confold install margay={version} margay-tools={version}")
 # What stands in it for nothing.
 CLUSTER = {"controller": None, "store": None, "keys": "/etc/margay/keys", "munge_key": "/etc/margay/munge.key", "ssh": SSH,
-           "state": "/var/lib/margay-slurm", "parallel": "128", "order_timeout": "120", "boot_timeout": "300",
+           "state": "/var/lib/margay-slurm", "parallel": "1024", "order_timeout": "120", "boot_timeout": "300",
            "default_image": "", "allow_downgrade": "", "partition": "margay", "partition_options": "", "stop_timeout": "30",
            "retry_wait": "60", "health_interval": "60", "admin_ssh": ADMIN_SSH, "upgrade": UPGRADE, "upgrade_timeout": "1800",
            "reboot": "systemctl reboot", "reboot_timeout": "900"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A file's new text, whole or not at all, also when the machine loses power. Root writes where SlurmUser may, too: no link there is
-followed."""
+"""A file's new text, whole or not at all, also when the machine loses power if it is to last. Root writes where SlurmUser may, too:
+no link there is followed."""
 
 import contextlib
 import os
@@ -15,8 +15,8 @@ def folder(path, flags=0):
         os.close(fd)
 
 
-def write(at, name, text):
-    """at: the folder's descriptor."""
+def write(at, name, text, lasts=True):
+    """at: the folder's descriptor. lasts: on the disk when this returns."""
     # Two programs may write one at once: a name for each. One that was killed may have had the same number.
     new = "%s.%d.new" % (name, os.getpid())
     with contextlib.suppress(FileNotFoundError):
@@ -26,6 +26,8 @@ def write(at, name, text):
         f.write(text)
         f.flush()
         os.fchmod(f.fileno(), 0o644)
-        os.fsync(f.fileno())
+        if lasts:
+            os.fsync(f.fileno())
     os.rename(new, name, src_dir_fd=at, dst_dir_fd=at)
-    os.fsync(at)
+    if lasts:
+        os.fsync(at)

@@ -13,8 +13,9 @@ from . import broken, errors, hosts, records, slurm
 from .errors import ClusterError
 
 PROGRAM = "margay-slurm-prolog"
-# Seconds between two looks: each costs the controller one message.
-FIRST, LONGEST = 0.1, 1.0
+# Seconds between two looks, each of which costs the controller two messages, one of them with all nodes: a part of what was waited
+# so far, and not less than what a look takes, so that it is half of a CPU at most.
+FIRST, LONGEST, PART = 0.1, 1.0, 0.05
 
 
 def look(names, number):
@@ -26,10 +27,16 @@ def look(names, number):
         return None, True
 
 
+def pause_of(waited, took):
+    """Until the next look, behind one that took so long."""
+    return max(FIRST, min(waited * PART, LONGEST), took)
+
+
 def wait(names, nodes, number, seconds):
     """Whether all are there; not if the job does not want them any more: it waits for this program before it can go on."""
-    end, pause, missing = time.monotonic() + seconds, FIRST, nodes
-    while time.monotonic() < end:
+    begun, missing = time.monotonic(), nodes
+    while time.monotonic() < begun + seconds:
+        looked = time.monotonic()
         states, wanted = look(names, number)
         if not wanted:
             return False
@@ -40,8 +47,8 @@ def wait(names, nodes, number, seconds):
                 raise ClusterError("%s: is down" % lost[0])
             if not missing:
                 return True
-        time.sleep(pause)
-        pause = min(pause * 1.3, LONGEST)
+        now = time.monotonic()
+        time.sleep(pause_of(now - begun, now - looked))
     raise ClusterError("%s: is not there after %d s" % (missing[0], seconds))
 
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the head knows of each node, a file for each. `nodes`, what resume has ordered: which run of which job the node was started
 for. Slurm gives a node that is up to whichever job is next; by this the prolog knows one that was started for another. `owners`:
-whose slurmd has it (owners.py). `upgrades`: how far one is (upgrade.py). A file has one writer at a time, so these are not one."""
+whose slurmd has it (owners.py). `upgrades`: how far one is (upgrade.py). A file has one writer at a time, so these are not one.
+
+`nodes` may be lost when the head loses power: a node of which nothing is known starts afresh. To wait for the disk took 20 s for
+1,000 nodes, before the first of them had its order."""
 
 import contextlib
 import json
@@ -9,10 +12,12 @@ import os
 
 from . import files
 
+NODES = "nodes"
+
 
 class Records:
-    def __init__(self, folder, kind="nodes"):
-        self.folder = os.path.join(folder, kind)
+    def __init__(self, folder, kind=NODES):
+        self.folder, self.lasts = os.path.join(folder, kind), kind != NODES
 
     def write(self, node, value):
         if not os.path.isdir(self.folder):
@@ -22,7 +27,7 @@ class Records:
                 status = os.stat(os.path.dirname(self.folder))
                 os.chown(self.folder, status.st_uid, status.st_gid, follow_symlinks=False)
         with files.folder(self.folder, os.O_NOFOLLOW) as at:
-            files.write(at, node, json.dumps(value))
+            files.write(at, node, json.dumps(value), self.lasts)
 
     def read(self, node):
         try:

@@ -2,9 +2,11 @@
 """Orders to many nodes at once: so many processes and no more, and each ends, whatever hangs on the way.
 
 ssh will do, so there is no daemon of ours: it is on every node, it authenticates both ends, and what limits the head's key to
-orders is one line of authorized_keys. What it costs is a process and some 0.1 s a node, `parallel` of them at a time.
+orders is one line of authorized_keys. What it costs is a process a node, `parallel` of them at a time. Not few: a node
+may be at work for a minute, and those that wait for others' end would begin a minute later.
 """
 
+import resource
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from . import order
 from .errors import ClusterError
 
+# Of ours, for an order that is under way: three pipes to its process, and what Python takes to start one.
+FILES, OWN_FILES = 5, 64
 # timeout(1) outlives whoever calls it: a hung ssh ends even if slurmctld has killed our program.
 GRACE = 2
 
@@ -45,9 +49,20 @@ def send(config, node, value):
     return {"error": "%s: %.500s" % (host, answer.get("error")), "fault": fault if fault in order.FAULTS else "node"}
 
 
+def allow_files(count):
+    """How many orders may be under way: `count`, or as many as there may be files for. A login has 1,024 of these at first."""
+    wanted = count * FILES + OWN_FILES
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if now == resource.RLIM_INFINITY or now >= wanted:
+        return count
+    now = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))
+    return max(1, (now - OWN_FILES) // FILES)
+
+
 def send_all(config, orders):
     """{node: answer} of {node: order}."""
     if not orders:
         return {}
-    with ThreadPoolExecutor(min(config.parallel, len(orders))) as pool:
+    with ThreadPoolExecutor(allow_files(min(config.parallel, len(orders)))) as pool:
         return dict(zip(orders, pool.map(lambda node: send(config, node, orders[node]), orders)))

@@ -36,8 +36,9 @@ def settings(config, folder):
     found += [
         ("SlurmctldParameters", ",".join(PARAMETERS)),
         ("ResumeTimeout", config.boot_timeout), ("ResumeRate", 0), ("SuspendRate", 0),
-        # The controller counts a node as gone so soon; a resume that comes while it still goes waits on the node.
-        ("SuspendTimeout", 1),
+        # The controller counts a node as gone when it looks next, which is each second; a resume that comes while it still goes
+        # waits on the node.
+        ("SuspendTimeout", 0),
         # Only of nodes that somebody powered up by hand: each job's go when it ends. Not -1: that ends resuming, too.
         ("SuspendTime", 600),
         # sinfo shows nodes that are powered down, too.
