@@ -15,3 +15,8 @@ $(BENCHES): all $(GUEST) $(TINY) $(G)/initrd-drivers
 .PHONY: bench-images
 bench-images: build/margay
 	@$(PYTHON) tests/bench/image_instructions.py $(BENCH)
+
+# Slurm's times, in namespaces, with a model of the node.
+.PHONY: bench-cluster
+bench-cluster:
+	@$(PYTHON) tests/bench/cluster.py $(BENCH)

@@ -46,6 +46,7 @@ help:
 	@echo '                      -dma, -devices, -direct;'
 	@echo '                      bench-images: a pull of an image (minutes);'
 	@echo '                      bench-npb NPB=CLONE: the NAS Parallel Benchmarks of your clone (docs/performance.md)'
+	@echo 'make bench-cluster    Slurm in namespaces, a model for the nodes: two nodes, and 10,000 (docs/cluster.md; as root)'
 	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60; all: half an hour); FUZZ=name: that one only;'
 	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'
 	@echo 'make mutants          which of 100 single bugs the tests see (hours; goes on where it stopped); SEED=N: other ones,'

@@ -3,10 +3,12 @@
 network and munge key come from there and from nowhere else, by what `margay-build --slurm` puts into an image: the program is run
 as it is, and slurmd started as its unit says, again when it dies."""
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import time
 
 # As the package has it, and where an image has it.
 PACKAGED, IMAGE = "/usr/share/margay-images/tools/margay_images/slurm", "/usr/lib/margay"
@@ -69,6 +71,15 @@ def cgroups():
     run("mount", "-t", "cgroup", "-o", "freezer", "none", "/sys/fs/cgroup/freezer", check=False)
 
 
+def boot():
+    """It takes as long as whoever measures wants, and when it was over is written down: slurmd begins."""
+    top = os.path.join("/mnt/nodes", sys.argv[1])
+    with contextlib.suppress(FileNotFoundError), open(top + "/boot-seconds", encoding="ascii") as f:
+        time.sleep(max(0.0, float(os.environ["MODEL_STARTED"]) + float(f.read()) - time.time()))
+    with open(top + "/boots", "a", encoding="ascii") as f:
+        f.write("%s %.3f\n" % (os.environ["MODEL_STARTED"], time.time()))
+
+
 def main():
     run("mount", "--make-rprivate", "/")
     cgroups()
@@ -78,6 +89,7 @@ def main():
     with open("/run/image", "w", encoding="ascii") as f:
         f.write(words["MARGAY_IMAGE"])
     run("runuser", "-u", "munge", "--", "/usr/sbin/munged")
+    boot()
     first = True
     while True:
         # -b: booted now, later than the controller's request; not again when it only starts anew.

@@ -172,7 +172,8 @@ def guest(metadata):
     with open(path("console"), "ab") as log, open(metadata, "rb") as disk:
         child = subprocess.Popen(["unshare", "-n", "-m", "-p", "-u", "-i", "-f", "--mount-proc", "--kill-child", "--",
                                   "/usr/bin/python3", "-B", os.path.join(HERE, "slurm_guest.py"), NODE],
-                                 stdin=disk, stdout=log, stderr=log, start_new_session=True)
+                                 stdin=disk, stdout=log, stderr=log, start_new_session=True,
+                                 env={**os.environ, "MODEL_STARTED": "%.3f" % time.time()})
     ours = os.readlink("/proc/self/ns/net")
     while os.readlink("/proc/%d/ns/net" % child.pid) == ours:
         time.sleep(0.01)

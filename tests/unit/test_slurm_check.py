@@ -20,7 +20,8 @@ memory = 900
 images = debian
 """
 VM = "memory = 1G\ncpus = 4\n"
-OWN = "ClusterName=c\nSlurmctldHost=head\nSlurmUser=%s\nSchedulerParameters=sched_interval=2\nInclude margay.conf\n" % pwd.getpwuid(os.geteuid()).pw_name
+OWN = ("ClusterName=c\nSlurmctldHost=head\nSlurmUser=%s\nSchedulerParameters=sched_interval=2\nInclude margay.conf\n" %
+       pwd.getpwuid(os.geteuid()).pw_name)
 
 
 # Its management VM may have the node, too; an address is a name that has one.
@@ -65,7 +66,7 @@ def test_requeued_jobs_wait_long_enough(site, info):
     assert site(own=OWN + "AuthInfo=%s\n" % info) == []
 
 
-@pytest.mark.parametrize("parameters", ("sched_interval=5", "bf_continue,sched_interval=1", "sched_interval=2,default_queue_depth=9"))
+@pytest.mark.parametrize("parameters", ("sched_interval=5", "bf_continue,sched_interval=1", "sched_interval=2,bf_window=9"))
 def test_scheduler_looks_often_enough(site, parameters):
     assert site(own=OWN + "SchedulerParameters=%s\n" % parameters) == []
 

@@ -211,7 +211,7 @@ def test_vm_file_and_metadata():
 
 
 def test_many_orders_at_once(read, tmp_path):
-    """No more than `parallel` processes; each node has its own answer."""
+    """No more than `at_work` processes; each node has its own answer."""
     script = tmp_path / "ssh"
     script.write_text("""#!/bin/sh
 mkdir %(d)s/run.$$
@@ -225,13 +225,37 @@ esac
 rmdir %(d)s/run.$$
 """ % {"d": tmp_path}, encoding="ascii")
     script.chmod(0o755)
-    site = read("ssh = %s\nparallel = 2" % script)
+    site = read("ssh = %s\nparallel = 2\nat_work = 2" % script)
     answers = remote.send_all(site, {node: ORDER for node in site.by_node})
     assert answers["login"] == {"done": True}
     assert answers["n01"] == {"error": "n01-mgmt: no JSON: nothing", "fault": "node"}
     assert answers["n02"] == {"error": "n02-mgmt: no route", "fault": "node"}
     assert answers["n03"] == {"error": "n03-mgmt: image x", "fault": "image"}
     assert max(map(int, (tmp_path / "counts").read_text(encoding="ascii").split())) == 2
+
+
+def test_connections_at_once(read, tmp_path):
+    """`parallel` connect at once, while more nodes are at work: each here until all have come. One that says no more than that has
+    not answered."""
+    script = tmp_path / "ssh"
+    script.write_text("""#!/bin/sh
+cd %s
+read -r order
+mkdir connecting || echo two >>wrong
+case $order in *'"tell": true'*) ;; *) echo untold >>wrong ;; esac
+sleep 0.1
+rmdir connecting
+echo '{"taken": true}'
+: >"came-$1"
+until [ "$(ls came-* | wc -l)" = 4 ]; do sleep 0.05; done
+[ "$1" = n02-mgmt ] || echo '{"done": true}'
+""" % tmp_path, encoding="ascii")
+    script.chmod(0o755)
+    site = read("ssh = %s\nparallel = 1\nat_work = 4\norder_timeout = 60" % script)
+    answers = remote.send_all(site, {node: ORDER for node in site.by_node})
+    assert not (tmp_path / "wrong").exists()
+    assert answers.pop("n02") == {"error": "n02-mgmt: no JSON: nothing", "fault": "node"}
+    assert answers == {node: {"done": True} for node in ("n01", "n03", "login")}
 
 
 def test_orders_for_which_there_are_files(monkeypatch):
@@ -264,7 +288,7 @@ def test_pauses_between_looks():
 
 
 def test_how_often_the_prolog_looks(monkeypatch):
-    """While a job's node boots for 20 s, with looks of 0.05 s, and of 2 s: it goes on at most a pause and a look behind the node."""
+    """While a node boots for 20 s, with looks of 0.05 s, and of 2 s: it goes on at most a pause and a look behind the node."""
     for took, most in (0.05, 70), (2, 7):
         clock_now, looks = [100.0], []
 
@@ -274,7 +298,7 @@ def test_how_often_the_prolog_looks(monkeypatch):
             return {"n1": {"POWERING_UP"} if looks[-1] < 120 else {"IDLE"}}, True
         monkeypatch.setattr(prolog, "look", look)
         monkeypatch.setattr(time, "monotonic", lambda clock_now=clock_now: clock_now[0])
-        monkeypatch.setattr(time, "sleep", lambda pause, clock_now=clock_now: clock_now.__setitem__(0, clock_now[0] + pause))
+        monkeypatch.setattr(time, "sleep", lambda pause, now=clock_now: now.__setitem__(0, now[0] + pause))
         assert prolog.wait("n1", ["n1"], 1, 60)
         assert len(looks) < most and 120 <= looks[-1] <= 120 + max(1, took) + took
         assert min(after - before for before, after in zip(looks, looks[1:])) >= 0.1 + took - 1e-9

@@ -2,9 +2,13 @@
 """What a node of a cluster makes of margay-image-pull's answers: whose fault it is that an image is not there. And of the site's
 programs that say whether it is well. Pulls themselves are test_image_pull.py's, and those of jobs tests/system/test_slurm.py's."""
 
+import io
+import sys
+import types
+
 import pytest
 
-from margay_slurm import health, node_images
+from margay_slurm import health, node, node_images, order
 from margay_slurm.errors import ClusterError, ImageFault
 
 
@@ -68,3 +72,14 @@ def test_programs_of_the_site(tmp_path, monkeypatch, programs, wrong):
 
 def test_no_folder_of_programs(tmp_path):
     assert health.problem(str(tmp_path / "none")) is None
+
+
+@pytest.mark.parametrize("tell, first", ((True, order.TAKEN), (False, b"")))
+def test_an_order_has_come(monkeypatch, tell, first):
+    """Said at once where the head asks for it, and in front of the answer; an older head would not understand it."""
+    out = io.BytesIO()
+    value = {"format": 1, "order": "list", "node": "n1", "tell": tell}
+    monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(order.write(value))))
+    monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(buffer=out))
+    monkeypatch.setattr(node, "carry_out", lambda value: {"done": out.getvalue() == first})
+    assert node.main() == 0 and out.getvalue() == first + b'{"done": true}\n'

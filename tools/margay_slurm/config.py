@@ -20,15 +20,15 @@ UPGRADE = ("export DEBIAN_FRONTEND=noninteractive; apt-get -q update && apt-get 
            "-o Dpkg::Options::=--force-confold install margay={version} margay-tools={version}")
 # What stands in it for nothing.
 CLUSTER = {"controller": None, "store": None, "keys": "/etc/margay/keys", "munge_key": "/etc/margay/munge.key", "ssh": SSH,
-           "state": "/var/lib/margay-slurm", "parallel": "1024", "order_timeout": "120", "boot_timeout": "300",
+           "state": "/var/lib/margay-slurm", "parallel": "128", "at_work": "1024", "order_timeout": "120", "boot_timeout": "300",
            "default_image": "", "allow_downgrade": "", "partition": "margay", "partition_options": "", "stop_timeout": "30",
            "retry_wait": "60", "health_interval": "60", "admin_ssh": ADMIN_SSH, "upgrade": UPGRADE, "upgrade_timeout": "1800",
            "reboot": "systemctl reboot", "reboot_timeout": "900"}
 NODES = {"vm": None, "cpus": None, "memory": None, "management": "{node}-mgmt", "images": None, "network": "dhcp", "gateway": "",
          "slurm": ""}
 PARTITION = {"owner": None, "nodes": None, "options": "", "cpus": "", "memory": "", "slurm": ""}
-SMALLEST = {"parallel": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0, "retry_wait": 1, "health_interval": 0,
-            "upgrade_timeout": 1, "reboot_timeout": 1}
+SMALLEST = {"parallel": 1, "at_work": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0, "retry_wait": 1,
+            "health_interval": 0, "upgrade_timeout": 1, "reboot_timeout": 1}
 # Whose slurmd has a node: that in the compute VM of a job's image, or that in the node's management VM.
 VM, NODE = OWNERS = ("vm", "node")
 

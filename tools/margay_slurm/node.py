@@ -140,7 +140,11 @@ def carry_out(value):
 def main():
     """margay-node: one order on standard input, its answer on standard output."""
     try:
-        answer = carry_out(order.parse(sys.stdin.buffer.read(order.LIMIT + 1)))
+        value = order.parse(sys.stdin.buffer.read(order.LIMIT + 1))
+        if value["tell"]:
+            sys.stdout.buffer.write(order.TAKEN)
+            sys.stdout.buffer.flush()
+        answer = carry_out(value)
     except Late as error:
         answer = {"error": str(error), "fault": "late"}
     except ImageFault as error:

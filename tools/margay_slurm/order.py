@@ -17,6 +17,8 @@ from .errors import ClusterError
 
 FORMAT = 1
 LIMIT = 1 << 20
+# A line in front of the answer, if the order asks for it by `tell`: it has come, and the node is at work.
+TAKEN = b'{"taken": true}\n'
 GRACE = 600
 ORDERS = ("start", "end", "list", "own")
 # Whose fault it is that an order was not carried out; late: nobody's.
@@ -42,7 +44,7 @@ def parse(data):
     grace = value.setdefault("grace", 0)
     if type(grace) is not int or not 0 <= grace <= GRACE:
         raise ClusterError("an order whose grace is not to be understood")
-    for key in "downgrade", "check":
+    for key in "downgrade", "check", "tell":
         if type(value.setdefault(key, False)) is not bool:
             raise ClusterError("an order whose %s is not to be understood" % key)
     if value["order"] != "list":

@@ -2,38 +2,62 @@
 """Orders to many nodes at once: so many processes and no more, and each ends, whatever hangs on the way.
 
 ssh will do, so there is no daemon of ours: it is on every node, it authenticates both ends, and what limits the head's key to
-orders is one line of authorized_keys. What it costs is a process a node, `parallel` of them at a time. Not few: a node
-may be at work for a minute, and those that wait for others' end would begin a minute later.
+orders is one line of authorized_keys. What it costs is a process a node, and up to 0.1 s of CPU to connect. `parallel` connect at
+once: more of them would take longer than ssh's ConnectTimeout. `at_work` nodes may be at work at once, each with its process, which
+waits then: a node may need a minute, and those that wait for others' end would begin a minute later.
 """
 
 import resource
 import subprocess
+import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 from . import order
 from .errors import ClusterError
 
-# Of ours, for an order that is under way: three pipes to its process, and what Python takes to start one.
+# Of ours, for an order that is under way: to its process and from it, and what Python takes to start one.
 FILES, OWN_FILES = 5, 64
 # timeout(1) outlives whoever calls it: a hung ssh ends even if slurmctld has killed our program.
 GRACE = 2
 
 
-def run(command, data, seconds):
-    """(status, standard output, last line of standard error)"""
+def talk(child, data, taken):
+    """What it says, without the line that the node has the order: taken() is called behind that, or behind any other."""
     try:
-        done = subprocess.run(["timeout", "--kill-after=%d" % GRACE, str(seconds), *command], input=data, capture_output=True,
-                              check=False)
+        child.stdin.write(data)
+        child.stdin.close()
     except BrokenPipeError:
-        return 1, b"", "it did not listen"
-    return done.returncode, done.stdout, order.first_line(done.stderr.strip().split(b"\n")[-1])
+        # It did not listen; what it says stands for it.
+        pass
+    first = child.stdout.readline()
+    taken()
+    return (b"" if first == order.TAKEN else first) + child.stdout.read()
 
 
-def send(config, node, value):
+def run(command, data, seconds, connecting=None):
+    """(status, standard output, last line of standard error). connecting: as many as may do that at once."""
+    connecting = connecting or threading.Semaphore()
+    connecting.acquire()
+    with tempfile.TemporaryFile() as said:
+        words = ["timeout", "--kill-after=%d" % GRACE, str(seconds), *command]
+        try:
+            child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
+        except OSError:
+            connecting.release()
+            raise
+        with child:
+            out = talk(child, data, connecting.release)
+        said.seek(0)
+        return child.returncode, out, order.first_line(said.read().strip().split(b"\n")[-1])
+
+
+def send(config, node, value, connecting=None):
     """A node's answer: {"done": true, ...}, or {"error": text, "fault": whose}."""
     host = config.group(node).management_of(node)
-    status, out, err = run([*config.ssh, host, "margay-node"], order.write(value), config.order_timeout)
+    data = order.write({**value, "tell": True})
+    status, out, err = run([*config.ssh, host, "margay-node"], data, config.order_timeout, connecting)
     # -9: it did not heed the first signal, and timeout ended by the second as well.
     if status in (124, 137, -9):
         return {"error": "%s: no answer within %d s" % (host, config.order_timeout), "fault": "node"}
@@ -64,5 +88,6 @@ def send_all(config, orders):
     """{node: answer} of {node: order}."""
     if not orders:
         return {}
-    with ThreadPoolExecutor(allow_files(min(config.parallel, len(orders)))) as pool:
-        return dict(zip(orders, pool.map(lambda node: send(config, node, orders[node]), orders)))
+    connecting = threading.Semaphore(config.parallel)
+    with ThreadPoolExecutor(allow_files(min(max(config.at_work, config.parallel), len(orders)))) as pool:
+        return dict(zip(orders, pool.map(lambda node: send(config, node, orders[node], connecting), orders)))
