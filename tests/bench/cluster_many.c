@@ -30,7 +30,7 @@ static void copy(int from, int to)
 
 static int ssh(void)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SOCKET};
+	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SOCKET };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
@@ -65,8 +65,8 @@ static int timed(char **words)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	FILE *file = fopen(USAGE, "a");
 	if (file) {
-		fprintf(file, "%s %.3f %ld %.3f\n", words[1], seconds(usage.ru_utime) + seconds(usage.ru_stime),
-			usage.ru_maxrss,
+		fprintf(file, "%s %.3f %ld %.3f\n", words[1],
+			seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss,
 			end.tv_sec - begin.tv_sec + (end.tv_nsec - begin.tv_nsec) / 1e9);
 		fclose(file);
 	}
