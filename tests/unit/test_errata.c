@@ -236,6 +236,55 @@ static void test_recorded(void **)
 		}
 }
 
+/*
+ * CPUs whose numbers /proc/cpuinfo, lscpu or a kernel's log has shown in public, each with its
+ * report; of AMD's whether they had stibp.
+ */
+static void test_reported(void **)
+{
+	static const struct {
+		enum cpu_vendor vendor;
+		u32 family;
+		u32 model;
+		u32 stepping;
+		u32 microcode;
+		u64 fp;
+		u64 bp;
+		bool stibp;
+		bool timer;
+	} cpus[] = {
+		/*
+		 * Core i5-4200M: "TSC_DEADLINE disabled due to Errata; please update microcode to
+		 * version: 0x22" (github.com/OpenMandrivaAssociation/distribution, issue 2230).
+		 */
+		{ CPU_INTEL, 6, 0x3c, 3, 0x16, 0, 0, false, false },
+		/* Xeon E5-2698 v3 (ajaiantilal/i7z, 9), E5-2660 v3 (FOXBI/ch_cpuinfo, 43) */
+		{ CPU_INTEL, 6, 0x3f, 2, 37, 0, 0, false, false },
+		{ CPU_INTEL, 6, 0x3f, 2, 0x43, 0, 0, false, true },
+		/* Xeon E5-2650 v4 (intel/Intel-Linux-Processor-Microcode-Data-Files, 6) */
+		{ CPU_INTEL, 6, 0x4f, 1, 0x0b00002e, 0, 0, false, true },
+		/* EPYC 7351P, of Zen, without stibp (liske/needrestart, 150) */
+		{ CPU_AMD, 0x17, 1, 2, 0x08001230, 1 << 9, 0, false, true },
+		/* EPYC 7V12, of Zen 2 (cyring/CoreFreq, 388; stibp: avocado-vt, 2959) */
+		{ CPU_AMD, 0x17, 0x31, 0, 0x08301034, 0, 1ull << 33, true, true },
+		/* EPYC 74F3, of Zen 3 (nviennot/core-to-core-latency, 33; microcode unknown) */
+		{ CPU_AMD, 0x19, 1, 1, 0, 0, 0, true, true },
+		/* EPYC 9374F, of Zen 4 (jemalloc/jemalloc, 2729) */
+		{ CPU_AMD, 0x19, 0x11, 1, 0x0a101148, 0, 1 << 5, true, true },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cpus); i++) {
+		start(cpus[i].vendor, cpus[i].family, cpus[i].model);
+		cpu_features.stepping = cpus[i].stepping;
+		cpu_features.tsc_deadline = true;
+		revision = cpus[i].microcode;
+		leaf8_ebx = cpus[i].stibp ? 1 << 15 : 0;
+		errata_init();
+		expect(0, cpus[i].fp, cpus[i].bp);
+		assert_int_equal(cpu_features.tsc_deadline, cpus[i].timer);
+	}
+}
+
 static void test_below(void **)
 {
 	start(CPU_AMD, 0x17, 1);
@@ -280,7 +329,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_amd),      cmocka_unit_test(test_1485),
 		cmocka_unit_test(test_deadline), cmocka_unit_test(test_recorded),
-		cmocka_unit_test(test_below),    cmocka_unit_test(test_hle),
+		cmocka_unit_test(test_reported), cmocka_unit_test(test_below),
+		cmocka_unit_test(test_hle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
