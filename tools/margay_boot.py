@@ -20,7 +20,7 @@ insmod all_video
 """
 # With a menu it listens there as well, where there is such a port: a BMC's console may be all that the operator has.
 GRUB_MENU_CONSOLE = """\
-if serial %s --speed=%s; then
+if serial %s; then
 	terminal_output console serial
 	terminal_input console serial
 fi
@@ -35,13 +35,18 @@ class BootError(Exception):
     """The medium cannot be made; the text says what is wrong and what to do."""
 
 
-def grub_menu_console(cmdline):
-    """GRUB's commands for a console where Margay's will be, by the last console= of its command line; else on the first port."""
+def grub_serial(cmdline):
+    """GRUB's words for the port where Margay's console will be, by the last console= of its command line; else for the first."""
     port, speed = "--unit=0", "115200"
     for name, its_speed in re.findall(r"(?:^| )console=(com[12]|0x[0-9a-fA-F]{1,4})(?:,(\d+))?(?=[, ]|$)", cmdline):
         port = "--unit=%d" % (int(name[3]) - 1) if name.startswith("com") else "--port=" + name
         speed = its_speed or "115200"
-    return GRUB_MENU_CONSOLE % (port, speed)
+    return "%s --speed=%s" % (port, speed)
+
+
+def grub_menu_console(cmdline):
+    """GRUB's commands for a console there."""
+    return GRUB_MENU_CONSOLE % grub_serial(cmdline)
 
 
 def add_arguments(parser):

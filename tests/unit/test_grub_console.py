@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """GRUB's menu on an ISO is where Margay's console will be, and can be used there: margay_boot.grub_menu_console(), and what
-`make iso CMDLINE=` and `make netboot CMDLINE=` pass on.
+`make iso CMDLINE=` and `make netboot CMDLINE=` pass on. By network its port is there, too, before and behind the server's grub.cfg.
 """
 
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 import sys
@@ -40,6 +42,26 @@ def test_place(cmdline, tmp_path):
     cfg = tmp_path / "grub.cfg"
     cfg.write_text(text)
     assert subprocess.run(["grub-script-check", str(cfg)], check=False).returncode == 0
+
+
+@pytest.fixture(name="netboot")
+def fixture_netboot():
+    loader = importlib.machinery.SourceFileLoader("margay_netboot", os.path.join(TOP, "tools", "margay-netboot"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("margay_netboot", loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("cmdline", PLACES)
+def test_place_by_network(netboot, cmdline, tmp_path):
+    text = netboot.grub_cfg(cmdline)
+    assert "\tif serial %s; then terminal_output console serial; fi\n" % PLACES[cmdline] in text and "@" not in text
+    cfg = tmp_path / "grub.cfg"
+    cfg.write_text(text)
+    assert subprocess.run(["grub-script-check", str(cfg)], check=False).returncode == 0
+    # UEFI's own console is where its setup says.
+    said = "serial %s\nterminal_output console serial\n" % PLACES[cmdline]
+    assert netboot.start("i386-pc-pxe", cmdline) == said + netboot.start("x86_64-efi", cmdline)
 
 
 def planned(target, *words):
