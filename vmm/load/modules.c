@@ -20,32 +20,45 @@ const struct host_module *vm_find_module(const char *name)
 	return NULL;
 }
 
+static int tell(struct vm *vm, const struct config_error *e)
+{
+	vm_tell(vm, "%s", e->text);
+	return -EINVAL;
+}
+
+static int check_clock(const struct vm_config *c, struct config_error *e)
+{
+	if (vm_config_freezes(c) && !host_tsc_stable())
+		return vm_config_error(
+			e, c->file, c->line_clock,
+			"clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
+	if (vm_config_tsc_only(c) && !host_tsc_stable())
+		return vm_config_error(
+			e, c->file, c->line_pvclock,
+			"pvclock = no: the TSCs of this node are not one clock, and the guest has no other: use yes");
+	return 0;
+}
+
+/* Each file that is not there is told; of those that are, one that is wrong. */
 static int modules_vm_create(struct vm *vm)
 {
 	const struct vm_config *c = vm->config;
 	struct vm_config_name name;
 	struct config_error e;
 	bool is_linux = false;
-	int err = 0;
+	int err = check_clock(c, &e) ? tell(vm, &e) : 0;
 
-	for (unsigned i = 0; !err && vm_config_name(c, i, &name); i++) {
+	for (unsigned i = 0; vm_config_name(c, i, &name); i++) {
 		const struct host_module *m = vm_find_module(name.name);
+		bool wrong = !m;
 
 		if (!m)
-			err = load_no_module(c, &name, &e);
-		else
-			err = load_check(c, &name, m->data, m->size, &is_linux, &e);
+			load_no_module(c, &name, &e);
+		else if (!err)
+			wrong = load_check(c, &name, m->data, m->size, &is_linux, &e);
+		if (wrong)
+			err = tell(vm, &e);
 	}
-	if (!err && vm_config_freezes(c) && !host_tsc_stable())
-		err = vm_config_error(
-			&e, c->file, c->line_clock,
-			"clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
-	if (!err && vm_config_tsc_only(c) && !host_tsc_stable())
-		err = vm_config_error(
-			&e, c->file, c->line_pvclock,
-			"pvclock = no: the TSCs of this node are not one clock, and the guest has no other: use yes");
-	if (err)
-		vm_tell(vm, "%s", e.text);
 	return err;
 }
 
