@@ -112,3 +112,17 @@ def build(root, image, *words, status=0, **environment):
 
 def contents(image):
     return {name: open(os.path.join(image, name), "rb").read() for name in sorted(os.listdir(image))}
+
+
+def differences(found, wanted):
+    """Of two contents(), a line each: in which file, from which byte on."""
+    lines = []
+    for name in sorted(found.keys() | wanted.keys()):
+        one, other = found.get(name), wanted.get(name)
+        if one is None or other is None:
+            lines.append("%s: only in the %s" % (name, "second" if one is None else "first"))
+        elif one != other:
+            at = len(os.path.commonprefix((one, other)))
+            lines.append("%s: from byte %d of %d on %s, not %s, of %d" % (
+                name, at, len(one), one[at:at + 8].hex() or "nothing", other[at:at + 8].hex() or "nothing", len(other)))
+    return lines

@@ -17,7 +17,7 @@ import pytest
 import zstandard
 
 import image_roots as roots
-from image_roots import build, contents
+from image_roots import build, contents, differences
 from margay_images import acls, kernel, manifest, root, root_sources, version_order
 from margay_images.errors import ImageError
 
@@ -60,7 +60,7 @@ def test_same_input_same_bytes(made, tmp_path):
     wanted = contents(made[1])
     again = roots.make(tmp_path / "again", backwards=True)
     build(again, tmp_path / "again.image", TZ="Asia/Tokyo", LC_ALL="C")
-    assert contents(tmp_path / "again.image") == wanted
+    assert not differences(contents(tmp_path / "again.image"), wanted)
     names = ["proc", "usr", "var", "etc", "boot", "a file\nof \udcff name", *sorted(set(os.listdir(again)))]
     backwards = tmp_path / "backwards.tar"
     with tarfile.open(backwards, "w", format=tarfile.PAX_FORMAT) as tar:
@@ -69,7 +69,7 @@ def test_same_input_same_bytes(made, tmp_path):
     for number, archive in enumerate((pack(again, tmp_path / "plain"), pack(again, tmp_path / "gz", "-z"),
                                       pack(again, tmp_path / "xz", "-J"), pack(again, tmp_path / "zst", "--zstd"), backwards)):
         build(archive, tmp_path / str(number))
-        assert contents(tmp_path / str(number)) == wanted, archive
+        assert not differences(contents(tmp_path / str(number)), wanted), archive
 
 
 def with_xattrs(top):
@@ -102,7 +102,7 @@ def test_source_date_epoch(tmp_path):
         tree = roots.make(tmp_path / ("tree%d" % number), time=time)
         build(tree, tmp_path / str(number), SOURCE_DATE_EPOCH=str(roots.TIME))
         images.append(contents(tmp_path / str(number)))
-    assert images[0] == images[1] and json.loads(images[0]["manifest.json"])["created"] == roots.TIME
+    assert not differences(*images) and json.loads(images[0]["manifest.json"])["created"] == roots.TIME
     assert "SOURCE_DATE_EPOCH=soon" in build(tmp_path / "tree0", tmp_path / "x", status=1, SOURCE_DATE_EPOCH="soon")[1][0]
 
 
@@ -318,7 +318,7 @@ def test_not_into_itself(made, tmp_path):
     for target in os.path.join(tree, "image"), str(tmp_path / "link" / "srv"):
         assert "of which it is made" in build(tree, target, status=1)[1][0]
     build(tree, tmp_path / "tree-image")
-    assert contents(tmp_path / "tree-image") == contents(made[1])
+    assert not differences(contents(tmp_path / "tree-image"), contents(made[1]))
 
 
 def test_file_systems_without_attributes(made, tmp_path, monkeypatch):

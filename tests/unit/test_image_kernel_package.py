@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import image_roots as roots
-from image_roots import build, contents
+from image_roots import build, contents, differences
 from margay_images import manifest
 
 RELEASE = "6.12.1-amd64"
@@ -72,7 +72,7 @@ def test_same_bytes(tree, package, tmp_path):
     """depmod's lists are of the package alone, not of the hour in which they were made."""
     build(tree, tmp_path / "1", "--kernel-package", package)
     build(tree, tmp_path / "2", "--kernel-package", package, TZ="Asia/Tokyo")
-    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+    assert not differences(contents(tmp_path / "1"), contents(tmp_path / "2"))
 
 
 def test_packages_that_are_refused(tree, tmp_path):
