@@ -12,13 +12,14 @@ import stat
 import struct
 import subprocess
 import tarfile
+import time
 
 import pytest
 import zstandard
 
 import image_roots as roots
 from image_roots import build, contents, differences
-from margay_images import acls, kernel, manifest, root, root_sources, version_order
+from margay_images import acls, build as building, kernel, manifest, root, root_sources, version_order
 from margay_images.errors import ImageError
 
 
@@ -98,12 +99,32 @@ def test_another_input_gives_others(made, tmp_path):
 def test_source_date_epoch(tmp_path):
     """What is newer has that time, as others do it: trees made at different hours are the same."""
     images = []
-    for number, time in enumerate((roots.TIME + 5, roots.TIME + 500)):
-        tree = roots.make(tmp_path / ("tree%d" % number), time=time)
+    for number, when in enumerate((roots.TIME + 5, roots.TIME + 500)):
+        tree = roots.make(tmp_path / ("tree%d" % number), time=when)
         build(tree, tmp_path / str(number), SOURCE_DATE_EPOCH=str(roots.TIME))
         images.append(contents(tmp_path / str(number)))
     assert not differences(*images) and json.loads(images[0]["manifest.json"])["created"] == roots.TIME
     assert "SOURCE_DATE_EPOCH=soon" in build(tmp_path / "tree0", tmp_path / "x", status=1, SOURCE_DATE_EPOCH="soon")[1][0]
+
+
+def test_times_in_the_future(tmp_path):
+    """One that comes within a second is waited for; of a later one a line says that the next image will be another."""
+    lines, soon = [], int(time.time()) + 1
+    building.let_come(soon, lines.append)
+    assert time.time() >= soon and not lines
+    tree = roots.make(tmp_path / "tree", time=4_000_000_000)
+    out, _ = build(tree, tmp_path / "image")
+    assert "margay-build: not the same bytes next time: 2096-10-02 07:06:40 UTC, the newest time in it, is in the future; " \
+        "SOURCE_DATE_EPOCH can be an earlier one" in out
+    out, _ = build(tree, tmp_path / "again", SOURCE_DATE_EPOCH=str(int(time.time())))
+    assert not any("not the same" in line for line in out)
+
+
+def test_the_root_has_the_time_of_the_newest(tmp_path):
+    """The image's own folder, which is in no archive, too, though a file's time, which umoci has rounded, was still to come."""
+    newest = int(time.time()) + 1
+    build(roots.make(tmp_path / "tree", time=newest), tmp_path / "image")
+    assert os.stat(unpack(tmp_path / "image", tmp_path / "out")).st_mtime == newest
 
 
 def seen(path):

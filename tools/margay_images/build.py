@@ -7,6 +7,7 @@ SOURCE_DATE_EPOCH, or else the newest time in the input.
 
 import os
 import tempfile
+import time
 
 from . import (acls, canonical, effort, initrd, kernel, kernel_package, manifest, root_sources, secrets, slurm_vm, squashfs,
                trial)
@@ -16,6 +17,7 @@ from .errors import ImageError
 EMPTIED = ("boot", "dev", "proc", "run", "sys", "tmp")
 # What init.sh moves there.
 NEEDED = ("dev", "proc", "sys")
+MOMENT_S = 1  # a time that is so near comes soon: umoci rounds up
 
 
 def epoch_of(root):
@@ -25,6 +27,17 @@ def epoch_of(root):
     if not text.isdigit() or not 0 <= int(text) < 2**32:
         raise ImageError("SOURCE_DATE_EPOCH=%s: expected seconds since 1970" % text)
     return int(text)
+
+
+def let_come(epoch, say):
+    """The root itself is in no archive: sqfstar gives it the time of now, if that is before the epoch, whatever -root-time says."""
+    ahead = epoch - time.time()
+    if ahead > MOMENT_S:
+        say("not the same bytes next time: %s UTC, the newest time in it, is in the future; SOURCE_DATE_EPOCH can be an earlier one" %
+            time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(epoch)))
+    elif ahead > 0:
+        # And some for the clock of time(2), which lags by a tick.
+        time.sleep(ahead + 0.1)
 
 
 def check_root(root):
@@ -105,6 +118,7 @@ def build(options, say):
             slurm_vm.put_in(root)
         start = kernel.start_of(root, wanted)
         epoch = epoch_of(root)
+        let_come(epoch, say)
         take_out(root, options, say)
         made = os.path.join(scratch, "image")
         value = write_image(made, root, options, start, epoch)
