@@ -423,8 +423,10 @@ def test_by_tls(secure, monkeypatch):
 
 
 def test_nobody_is_there():
+    """Nor can there be, where the name is none; a tracker names whom it likes."""
     async def work(web, _):
-        for address in "127.0.0.1:%d" % servers.free_port(), "[::1]:1", "127.0.0.1:99999":
-            with pytest.raises(UnavailableError, match="cannot be reached: "):
-                await web.get("http://%s/x" % address, 10)
+        for address in "127.0.0.1:%d" % servers.free_port(), "[::1]:1", "127.0.0.1:99999", "a..b:80", 64 * "a" + ":80", ".:80":
+            for scheme in "http", "https":
+                with pytest.raises(UnavailableError, match="cannot be reached: "):
+                    await web.get("%s://%s/x" % (scheme, address), 10)
     with_web(honest, work)

@@ -119,7 +119,7 @@ class Web:
                 return connection
         except asyncio.TimeoutError as error:
             raise UnavailableError("%s: stalls" % url) from error
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, ValueError) as error:
             known = not isinstance(error, ssl.SSLError) and (getattr(error, "errno", None) or 0) > 0
             raise UnavailableError("%s: cannot be reached: %s" % (url, os.strerror(error.errno) if known else error)) from error
 
