@@ -2,15 +2,17 @@
 """The tracker by HTTP, and nodes that pull at once by it: real servers, in this process."""
 
 import asyncio
+import json
 import os
 import threading
+import types
 
 import aiohttp
 import pytest
 
 import image_servers as servers
 import image_stores as stores
-from margay_images import fetch, pull, serve, shared, store, tracker_server
+from margay_images import fetch, pull, serve, shared, store, tracker_server, transfer
 
 GOOD = {"set": "c" + 64 * "0", "pieces": 4, "port": 7380, "got": [], "dead": [], "stalled": []}
 
@@ -25,9 +27,11 @@ def fixture_tracker():
 
 
 def ask(tracker, question):
+    """question: bytes as they are, or what becomes JSON."""
     async def post():
+        data = question if isinstance(question, bytes) else json.dumps(question)
         async with aiohttp.ClientSession() as session:
-            async with session.post("http://127.0.0.1:%d/ask" % tracker.port, json=question) as answer:
+            async with session.post("http://127.0.0.1:%d/ask" % tracker.port, data=data) as answer:
                 return answer.status, await answer.json() if answer.status == 200 else await answer.text()
     return asyncio.run(post())
 
@@ -47,6 +51,32 @@ def test_an_answer(tracker):
 def test_what_is_no_question(tracker, change):
     assert ask(tracker, {**GOOD, **change})[0] == 400
     assert not tracker.tracker.swarms
+
+
+@pytest.mark.parametrize("text", [b"", b"x", b"[]", b"1", b"\xff", 100_000 * b"["],
+                         ids=lambda text: repr(text[:9]))
+def test_what_is_no_object(tracker, text):
+    assert ask(tracker, text)[0] == 400 and not tracker.tracker.swarms
+
+
+@pytest.mark.parametrize("text", [
+    "", "x", "[]", "1", "{}", 100_000 * "[", '{"take": [], "peers": []}', '{"take": 1, "peers": [], "wait": 1}',
+    '{"take": ["0"], "peers": [], "wait": 1}', '{"take": [true], "peers": [], "wait": 1}', '{"take": [], "peers": 1, "wait": 1}',
+    '{"take": [], "peers": [1], "wait": 1}', '{"take": [], "peers": ["x"], "wait": 1}', '{"take": [], "peers": [], "wait": "1"}',
+    '{"take": [], "peers": [], "wait": NaN}', '{"take": [], "peers": [], "wait": -1}'],
+    ids=lambda text: text[:60])
+def test_what_is_no_answer(text):
+    """A node goes on without it, as if none had come."""
+    async def post(url, value, limit):
+        return text.encode()
+
+    async def work():
+        node = types.SimpleNamespace(config=types.SimpleNamespace(store="", tracker="http://x/"), shared=shared.Shared(None),
+                                     web=types.SimpleNamespace(post=post), server=types.SimpleNamespace(port=1))
+        one = transfer.Transfer(node, "c", ["piece"], [1], None, [])
+        await one.ask_tracker(one.swarm.question(one.loop.time()))
+        assert one.swarm.failures == 1 and not one.swarm.asking and not one.tasks
+    asyncio.run(work())
 
 
 def test_the_order_may_change(tmp_path):

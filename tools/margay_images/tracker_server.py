@@ -61,7 +61,7 @@ class Server:
         try:
             question = await request.json()
             canonical.expect(question, QUESTION, "question", optional=("begins", "heard", "complete"))
-        except (ValueError, ImageError) as error:
+        except (ValueError, RecursionError, ImageError) as error:
             raise web.HTTPBadRequest(text=str(error)) from error
         pieces = question["pieces"]
         if any(piece >= pieces for piece in question["got"] + question["stalled"]):

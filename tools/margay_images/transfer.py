@@ -171,9 +171,10 @@ class Transfer:
             answer = json.loads(data)
             take, peers, wait = answer["take"], answer["peers"], answer["wait"]
             good = all(type(piece) is int for piece in take) and all(node_config.is_peer(peer) for peer in peers)
-            if not good or not isinstance(wait, (int, float)):
+            # NaN, which Python reads, is no time: it would never come.
+            if not good or not isinstance(wait, (int, float)) or not wait >= 0:
                 raise ValueError
-        except (ImageError, ValueError, TypeError, KeyError):
+        except (ImageError, ValueError, TypeError, KeyError, RecursionError):
             self.swarm.tracker_failed(question, self.loop.time())
             return
         self.swarm.grant(take, self.loop.time(), min(max(wait, 0.05), 600))
