@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import shutil
+import struct
 import sys
 import time
 import types
@@ -430,6 +431,33 @@ def test_a_peer_by_http():
         await one.fetch("a:1", 0)
         node.shared.meet["c"]("a:1")
         assert not one.swarm.peers
+        for task in one.tasks:
+            task.cancel()
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("says", [lambda asked: [7], lambda asked: [7, 0], lambda asked: [asked, 0], lambda asked: [7, 5]])
+def test_a_peer_that_says_nothing_new(monkeypatch, says):
+    """Is not asked again at once, whatever it calls its log."""
+    monkeypatch.setattr(swarm, "TICK_S", 60)
+    asked = []
+
+    async def get(url, limit, patience=0, take=bytes, more=None):
+        if "/have/" not in url:
+            await asyncio.sleep(60)
+        await asyncio.sleep(0)
+        asked.append(url)
+        numbers = says(len(asked))
+        return struct.pack("<%dI" % len(numbers), *numbers)
+
+    async def work():
+        node = types.SimpleNamespace(config=types.SimpleNamespace(store="", tracker=None), shared=shared.Shared(None),
+                                     web=types.SimpleNamespace(get=get), server=types.SimpleNamespace(port=1))
+        one = transfer.Transfer(node, "c", ["piece"], [1], None, [])
+        one.meet("a:1")
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert 0 < len(asked) <= 2
         for task in one.tasks:
             task.cancel()
     asyncio.run(work())

@@ -63,15 +63,18 @@ class Swarm:
         return True
 
     def has(self, name, pieces):
-        """A peer has these, too."""
+        """A peer has these, too; how many of them it had not said before."""
         peer = self.peers.get(name)
         if peer is None:
-            return
+            return 0
         peer.answers = True
+        new = 0
         for piece in pieces:
             if 0 <= piece < self.pieces and not peer.has >> piece & 1:
                 peer.has |= 1 << piece
                 self.seen[piece] += 1
+                new += 1
+        return new
 
     def lose(self, name, lies=False):
         """A peer that does not answer, or lies. It is not met again, unless it boots, and asks."""

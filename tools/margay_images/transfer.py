@@ -118,10 +118,10 @@ class Transfer:
             number, *pieces = serve.numbers(data) or [0]
             known = len(pieces) + (known if number == log else 0)
             log = number
-            self.swarm.has(peer, pieces)
+            new = self.swarm.has(peer, pieces)
             self.step()
-            if not pieces:
-                # An honest one has waited for that long already.
+            if not new:
+                # An honest one has waited for that long already. One that repeats itself would keep this node busy.
                 await asyncio.sleep(swarm.TICK_S)
 
     async def fetch(self, peer, piece):
