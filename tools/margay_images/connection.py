@@ -8,6 +8,7 @@ import asyncio
 import re
 import socket
 
+from .alarm import Alarm
 from .errors import ImageError
 
 HEAD = 16 << 10  # bytes that the lines in front of a file may have
@@ -70,7 +71,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, loop, step, forget):
         self.loop, self.step, self.forget = loop, step, forget
-        self.transport = self.socket = self.timer = None
+        self.transport = self.socket = None
+        self.alarm = Alarm(loop, self.look)
         self.answer = self.wanted = None  # for whoever waits, and what just now
         self.buffer = bytearray(1)
         self.view = memoryview(self.buffer)
@@ -102,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         self.wanted, self.have, self.head = wanted, 0, None
         self.heard = self.loop.time()
         self.end = self.heard + wanted.seconds
-        self.watch()
+        self.alarm.by(self.late())
         self.transport.write(wanted.request())
 
     # Time
@@ -110,18 +112,9 @@ class Connection(asyncio.BufferedProtocol):
     def late(self):
         return self.end if self.answer is None else min(self.heard + self.wanted.quiet, self.end)
 
-    def watch(self):
-        """The timer comes no later than it is needed; when it comes too early it is set anew. So a request sets none."""
-        when = self.late()
-        if self.timer is None or self.timer.when() > when:
-            if self.timer:
-                self.timer.cancel()
-            self.timer = self.loop.call_at(when, self.look)
-
     def look(self):
-        self.timer = None
         if self.loop.time() < self.late():
-            self.watch()
+            self.alarm.by(self.late())
         else:
             self.fail(asyncio.TimeoutError())
 

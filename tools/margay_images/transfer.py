@@ -6,6 +6,7 @@ import json
 import random
 
 from . import node_config, serve, swarm
+from .alarm import Alarm
 from .errors import ImageError, UnavailableError
 from .fetch import BusyError, MissingError
 
@@ -25,7 +26,7 @@ class Transfer:
         self.loop = asyncio.get_running_loop()
         self.swarm = swarm.Swarm(len(paths), here, random.Random(), self.loop.time(), bool(node.config.tracker))
         self.log = node.shared.begin(name, here, lambda peer: self.meet(peer, asks=True))
-        self.tasks, self.timer = set(), None
+        self.tasks, self.alarm = set(), Alarm(self.loop, self.step)
         self.store_failures = 0
         self.over = self.loop.create_future()
 
@@ -37,8 +38,7 @@ class Transfer:
             await self.over
         finally:
             self.over.cancel()
-            if self.timer:
-                self.timer.cancel()
+            self.alarm.cancel()
             for task in self.tasks:
                 task.cancel()
             await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -64,19 +64,8 @@ class Transfer:
         question = self.swarm.question(now)
         if question:
             self.start(self.ask_tracker(question))
-        self.wake(self.swarm.wakes(now))
+        self.alarm.by(self.swarm.wakes(now))
         return following
-
-    def wake(self, when):
-        """A timer that comes too early does no harm; to set one at each step would cost more."""
-        if self.timer is None or self.timer.when() > when:
-            if self.timer:
-                self.timer.cancel()
-            self.timer = self.loop.call_at(when, self.woken)
-
-    def woken(self):
-        self.timer = None
-        self.step()
 
     def start(self, work):
         task = self.loop.create_task(work)
