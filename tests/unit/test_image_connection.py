@@ -3,9 +3,11 @@
 
 import asyncio
 import errno
+import gc
 import os
 import ssl
 import subprocess
+import weakref
 
 import pytest
 
@@ -212,6 +214,25 @@ def test_unasked_bytes_end_a_connection():
         await gets(web, server, ["/0"])
         await asyncio.sleep(0.3)
         assert not any(web.idle.values()) and await gets(web, server, ["/1"]) == [FILES["/1"]] and server.connections == 2
+    with_web(answer, work)
+
+
+def test_a_connection_that_has_ended_is_forgotten():
+    """With its buffer, which is as large as the largest file: no timer has it, though that would not have come for long."""
+    async def answer(path, writer, times):
+        await honest(path, writer, times)
+        return False
+
+    async def work(web, server):
+        await gets(web, server, ["/0"])
+        (connection,), = web.idle.values()
+        left = weakref.ref(connection)
+        del connection
+        while any(web.idle.values()):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        gc.collect()
+        assert left() is None
     with_web(answer, work)
 
 

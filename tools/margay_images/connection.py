@@ -128,6 +128,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc):
         self.forget(self)
         self.fail(GoneError(self.have > 0))
+        # It would keep the buffer.
+        self.alarm.cancel()
 
     def get_buffer(self, sizehint):
         return self.view[self.have:]
