@@ -5,6 +5,7 @@ import asyncio
 import errno
 import gc
 import os
+import socket
 import ssl
 import subprocess
 import weakref
@@ -146,6 +147,23 @@ def test_few_are_woken_for_many_packets(monkeypatch):
     assert came["/0"] == FILES["/0"] and len(woken) <= 6
 
 
+def test_no_more_is_waited_for_than_comes(monkeypatch):
+    """Of a large file Linux says so at each STEP: it takes that number, which is below what it lets a sender send at first."""
+    counts = []
+    wake_at = connection.Connection.wake_at
+
+    def wake(self, count):
+        wake_at(self, count)
+        counts.append(self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT))
+    monkeypatch.setattr(connection.Connection, "wake_at", wake)
+    monkeypatch.setitem(FILES, "/0", bytes(300_000))
+
+    async def work(web, server):
+        assert await web.get(server.url + "/0", 300_000) == FILES["/0"]
+        assert max(counts) == fetch.STEP and counts[-1] == 1
+    with_web(honest, work)
+
+
 @pytest.mark.parametrize("says", [True, False])
 def test_a_server_that_ends_connections(says):
     """After each file, whether it says so or not: another is made."""
@@ -281,6 +299,21 @@ def test_stalls(after):
             await web.get(server.url + "/1", 80_000)
         assert 0.4 < asyncio.get_running_loop().time() - began < 10 and server.connections == 1
     with_web(answer, work, timeout=0.5)
+
+
+def test_a_slow_server_that_is_honest(monkeypatch):
+    """It does not stall, though all of it takes longer than it may take without a byte: a wake comes before that."""
+    monkeypatch.setattr(fetch, "SLOWEST", 2000)
+
+    async def answer(path, writer, times):
+        writer.write(head(12_000))
+        for _ in range(24):
+            await asyncio.sleep(0.1)
+            writer.write(bytes(500))
+
+    async def work(web, server):
+        assert await web.get(server.url + "/0", 12_000) == bytes(12_000)
+    with_web(answer, work, timeout=2)
 
 
 def test_too_slow_in_all(monkeypatch):
