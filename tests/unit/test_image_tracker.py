@@ -12,7 +12,7 @@ import pytest
 
 import image_servers as servers
 import image_stores as stores
-from margay_images import fetch, pull, serve, shared, store, tracker_server, transfer
+from margay_images import fetch, pull, serve, shared, store, swarm, tracker_server, transfer
 
 GOOD = {"set": "c" + 64 * "0", "pieces": 4, "port": 7380, "got": [], "dead": [], "stalled": []}
 
@@ -42,12 +42,15 @@ def test_an_answer(tracker):
     assert status == 200 and len(answer["take"]) == 2 and answer["peers"] == []
     status, answer = ask(tracker, {**GOOD, "port": 7381, "begins": True, "heard": ["127.0.0.1:7382"]})
     assert answer["peers"] == ["127.0.0.1:7380"]
+    # As many as a node ever names.
+    many = {"stalled": swarm.NOWHERE * [0], "heard": swarm.PEERS * ["127.0.0.1:1"]}
+    assert ask(tracker, {**GOOD, **many})[0] == 200
 
 
 @pytest.mark.parametrize("change", [
     {"set": "x"}, {"set": 1}, {"pieces": -1}, {"pieces": 1 << 40}, {"port": 0}, {"port": True}, {"got": [4]}, {"got": [-1]},
     {"got": 0}, {"stalled": ["0"]}, {"dead": ["x"]}, {"dead": [1]}, {"complete": 1}, {"begins": 1},
-    {"heard": ["x"]}, {"more": 1}])
+    {"heard": ["x"]}, {"more": 1}, {"stalled": 101 * [0]}, {"heard": 101 * ["127.0.0.1:1"]}])
 def test_what_is_no_question(tracker, change):
     assert ask(tracker, {**GOOD, **change})[0] == 400
     assert not tracker.tracker.swarms

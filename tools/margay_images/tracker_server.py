@@ -18,6 +18,7 @@ from .errors import ImageError
 
 SET = re.compile(r"[ic][0-9a-f]{64}")
 PIECES = 1 << 22  # of 64 KiB they are an image of 256 GiB
+MOST = 100  # each of these is looked up among the others; a node names few (swarm.NOWHERE, swarm.PEERS)
 
 
 def is_peers(value):
@@ -33,9 +34,9 @@ QUESTION = {
     "pieces": lambda value: type(value) is int and 0 <= value <= PIECES,
     "port": lambda value: type(value) is int and 0 < value < 65536,
     "got": is_numbers,
-    "stalled": is_numbers,
+    "stalled": lambda value: is_numbers(value) and len(value) <= MOST,
     "dead": is_peers,
-    "heard": is_peers,
+    "heard": lambda value: is_peers(value) and len(value) <= MOST,
     "begins": bool,
     "complete": bool,
 }
