@@ -377,14 +377,17 @@ def test_each(node, machine, folder, case):
     assert run.changes == [] and answer["as_wanted"] is False and answer["steps"] == [] and said in answer["wrong"][0]
 
 
-def test_each_file_that_cannot_be_read(node, machine, folder):
+@pytest.mark.parametrize("name", ["x.conf", "images/x"])
+@pytest.mark.parametrize("leads, said", [("nowhere", "No such file or directory"), ("/proc/self/mem", "Input/output error")])
+def test_each_file_that_cannot_be_read(node, machine, folder, name, leads, said):
+    """Opened, or, as of a disk that fails, read."""
     folder.vm("a")
-    os.symlink("nowhere", folder.path / "x.conf")
+    os.symlink(leads, folder.path / name)
+    said = "margay-apply: %s: %s\n" % (folder.path / name, said)
     run = Run(node, folder.path)
-    assert (run.status, run.err.count("\n"), run.changes) == (3, 1, [])
+    assert (run.status, run.err, run.changes) == (3, said, [])
     run = Run(node, "--each", folder.path)
-    assert (run.status, run.err) == (1, "margay-apply: %s: No such file or directory\n" % (folder.path / "x.conf"))
-    assert machine.vms["a"]["state"] == "running"
+    assert (run.status, run.err) == (1, said) and machine.vms["a"]["state"] == "running"
 
 
 def test_margay_check_judges(node, folder, programs):

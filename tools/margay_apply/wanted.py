@@ -76,7 +76,8 @@ class Wanted:
     """each: what is no good is left out, and `wrong` has a line of it; else nothing is wanted at all."""
 
     def __init__(self, folder, each=False):
-        self.vms, self.images, self.each, self.wrong = [], {}, each, []
+        self.folder, self.each = folder, each
+        self.vms, self.images, self.wrong = [], {}, []
         try:
             for name in files(folder):
                 if name.endswith(".conf"):
@@ -103,7 +104,9 @@ class Wanted:
         except Refused as error:
             self.refuse(str(error), error.status)
         except OSError as error:
-            self.refuse("%s: %s" % (error.filename, error.strerror), 3)
+            # A file that can be opened and not read has no name there.
+            where = what[0] if isinstance(what[0], str) else self.folder
+            self.refuse("%s: %s" % (error.filename or where, error.strerror), 3)
         return False
 
     def add_vm(self, path, runs):
