@@ -4,7 +4,9 @@
 What is refused: test_image_pull_refuses.py.
 """
 
+import contextlib
 import hashlib
+import http.client
 import json
 import os
 import pty
@@ -21,7 +23,7 @@ import pytest
 import image_servers as servers
 import image_stores as stores
 from client_node import DATA, TOP, ImageMemory, starter  # noqa: F401  (starter is a fixture)
-from margay_images import cache, chunks, node_config, store
+from margay_images import cache, chunks, node_config, serve, store, swarm
 from margay_images.errors import ImageError
 
 PULL = os.path.join(TOP, "tools", "margay-image-pull")
@@ -311,6 +313,30 @@ def test_what_a_node_serves(made, server, config):
         for path in ("/", "/secret", "/store.json", "/lock", "/chunks/", "/chunks/../secret", "/images/mpi/../../secret",
                      "/images/mpi/1/..%2f..%2f..%2fsecret", "/images/..%2fsecret/1/manifest.json", "/have/x", "/have/c" + 64 * "0"):
             assert status(path) == "404", path
+
+
+def test_peers_that_take_nothing(made, server, config, monkeypatch, caplog):
+    """A node that has died in the middle of a piece, or pretends to have, keeps nobody else from being served for long."""
+    monkeypatch.setattr(serve, "STALLS_S", 1)
+    with servers.serving(config) as (node, run), contextlib.ExitStack() as dead:
+        run(servers.pulled_by(node, "mpi:1", cache_only=True))
+        _, path = max((os.stat(path).st_size, path) for _, path in node.cache.chunk_files())
+        url = "/" + os.path.relpath(path, node.cache.top)
+        for _ in range(swarm.UPLOADS):
+            channel = dead.enter_context(socket.socket())
+            channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            channel.connect(("127.0.0.1", node.server.port))
+            channel.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % url.encode())
+        servers.wait_for(lambda: node.server.uploads == swarm.UPLOADS)
+
+        def status():
+            channel = http.client.HTTPConnection("127.0.0.1", node.server.port)
+            with contextlib.closing(channel):
+                channel.request("GET", url)
+                return channel.getresponse().status
+        assert status() == 503
+        servers.wait_for(lambda: node.server.uploads == 0)
+        assert status() == 200 and not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 # ---- the cache --------------------------------------------------------------------------------------

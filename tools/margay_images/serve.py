@@ -17,6 +17,7 @@ from . import chunks, manifest, swarm
 WAIT_S = 5  # then an empty answer: the connection lives
 AT_ONCE = 100_000  # numbers in an answer
 SEND_BUFFER = 16 << 10  # bytes in the kernel's hands: more, and a piece would be sent before it has gone
+STALLS_S = 20  # who takes nothing for that time has died, or would keep others from being served; Linux would wait 15 minutes
 # The patterns are of whole names: no ".." is one.
 PATHS = (r"/{path:chunks/[0-9a-f]{4}/[0-9a-f]{64}" + chunks.SUFFIX.replace(".", r"\.") + "}", r"/{path:index/[0-9a-f]{64}\.caibx}",
          "/{path:images/%s/%s/%s}" % (manifest.NAMES.pattern, manifest.VERSIONS.pattern, r"manifest\.json(?:\.minisig)?"))
@@ -33,6 +34,9 @@ class Upload(web.FileResponse):
         self.server.uploads += 1
         try:
             return await super().prepare(request)
+        except TimeoutError as error:
+            # An end of the connection as any other, and not an error of ours.
+            raise ConnectionResetError from error
         finally:
             self.server.uploads -= 1
 
@@ -73,8 +77,10 @@ class Server:
         except FileNotFoundError as error:
             raise web.HTTPNotFound() from error
         self.sent += size
+        channel = request.transport.get_extra_info("socket")
         # Else all of a piece is in the kernel's hands at once, and nobody is ever busy.
-        request.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * STALLS_S)
         return Upload(path, self)
 
     async def have(self, request):
