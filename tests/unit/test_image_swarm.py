@@ -113,6 +113,10 @@ def test_a_busy_peer_is_asked_again_later():
     assert one.asks(0.0) == [("a", 0)]
     one.busy("a", 0.0)
     assert one.asks(0.0) == [] and 0 < one.wakes(0.0) <= 0.01 and one.asks(one.wakes(0.0)) == [("a", 0)]
+    # Of slow ones that is a long time: whether the tracker is to be asked is looked at as often as ever.
+    one.usual_s = 10.0
+    one.busy("a", 0.1)
+    assert one.peers["a"].not_before > 2 and one.wakes(0.1) == 0.1 + swarm.TICK_S
 
 
 def test_a_lost_peer_is_not_met_again():

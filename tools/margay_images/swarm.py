@@ -138,7 +138,7 @@ class Swarm:
 
     def wakes(self, now):
         """When it may want something though nothing happens."""
-        return min((peer.not_before for peer in self.peers.values() if peer.not_before > now), default=now + TICK_S)
+        return min([peer.not_before for peer in self.peers.values() if peer.not_before > now] + [now + TICK_S])
 
     def learn(self, took):
         """Not of clocks that jump."""
