@@ -360,6 +360,25 @@ def test_the_oldest_goes(made, server, config):
         kept.pin("mpi", "2", True)
 
 
+def test_a_manifest_that_did_not_come(made, server, config):
+    """As the disk was full: its folder hinders no pull of the same process, which has to look which version is the oldest."""
+    with servers.serving(config) as (node, run):
+        run(servers.pulled_by(node, "mpi:1", cache_only=True))
+        os.mkdir(node.cache.path("images/mpi/3"))
+        config.limit = node.cache.used() + 50_000
+        run(servers.pulled_by(node, "mpi:2", cache_only=True))
+        assert node.cache.images() == [("mpi", "2")]
+
+
+def test_who_looks_at_the_cache_during_a_pull(config):
+    """As --list does: a version whose manifest is to come in a moment stays."""
+    kept = cache.Cache(config.cache).open_or_create()
+    with kept.pulling():
+        os.makedirs(kept.path("images/mpi/1"))
+        assert cache.Cache(config.cache).open_or_create().images() == [("mpi", "1")]
+    assert cache.Cache(config.cache).open_or_create().images() == []
+
+
 def test_two_at_once(config):
     with cache.Cache(config.cache).open_or_create().pulling():
         with pytest.raises(ImageError, match="^another pull is under way on this node$"):

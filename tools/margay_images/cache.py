@@ -7,6 +7,7 @@ stays when its pull is cut: its manifest is here first, and names it.
 
 import os
 import shutil
+from contextlib import contextmanager
 
 from . import chunks, collect, durable, manifest, minisign, store
 from .errors import ImageError, UnavailableError
@@ -33,14 +34,9 @@ class Cache(store.Store):
             return []
 
     def open_or_create(self):
-        """Versions whose manifest the disk has damaged are no more here."""
         self.create()
-        for name, version in self.images():
-            try:
-                self.manifest(name, version)
-            except ImageError:
-                shutil.rmtree(self.path("images", name, version))
-        return self
+        with self.pulling():
+            return self
 
     # What comes
 
@@ -72,9 +68,21 @@ class Cache(store.Store):
         except FileNotFoundError:
             os.makedirs(path)
 
+    @contextmanager
     def pulling(self):
-        """One pull at a time; yields False where there is another."""
-        return durable.locked(self.path("pulling"), wait=False)
+        """One pull at a time; yields False where there is another. Versions whose manifest the disk has damaged, or had no room for,
+        are no more here then; one of another pull may be about to come."""
+        with durable.locked(self.path("pulling"), wait=False) as free:
+            if free:
+                self.drop_damaged()
+            yield free
+
+    def drop_damaged(self):
+        for name, version in self.images():
+            try:
+                self.manifest(name, version)
+            except ImageError:
+                shutil.rmtree(self.path("images", name, version))
 
     def judged(self, name, size):
         """Is this chunk here, and good? A bad one goes."""
