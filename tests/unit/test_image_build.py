@@ -114,8 +114,8 @@ def test_times_in_the_future(tmp_path):
     assert time.time() >= soon and not lines
     tree = roots.make(tmp_path / "tree", time=4_000_000_000)
     out, _ = build(tree, tmp_path / "image")
-    assert "margay-build: not the same bytes next time: 2096-10-02 07:06:40 UTC, the newest time in it, is in the future; " \
-        "SOURCE_DATE_EPOCH can be an earlier one" in out
+    assert "margay-build: not the same bytes next time: 2096-10-02 07:06:40 UTC, the newest time in it, is in the future " \
+        "(SOURCE_DATE_EPOCH)" in out
     out, _ = build(tree, tmp_path / "again", SOURCE_DATE_EPOCH=str(int(time.time())))
     assert not any("not the same" in line for line in out)
 

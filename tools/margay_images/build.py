@@ -33,8 +33,8 @@ def let_come(epoch, say):
     """The root itself is in no archive: sqfstar gives it the time of now, if that is before the epoch, whatever -root-time says."""
     ahead = epoch - time.time()
     if ahead > MOMENT_S:
-        say("not the same bytes next time: %s UTC, the newest time in it, is in the future; SOURCE_DATE_EPOCH can be an earlier one" %
-            time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(epoch)))
+        text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(epoch))
+        say("not the same bytes next time: %s UTC, the newest time in it, is in the future (SOURCE_DATE_EPOCH)" % text)
     elif ahead > 0:
         # And some for the clock of time(2), which lags by a tick.
         time.sleep(ahead + 0.1)

@@ -70,8 +70,8 @@ class Cache(store.Store):
 
     @contextmanager
     def pulling(self):
-        """One pull at a time; yields False where there is another. Versions whose manifest the disk has damaged, or had no room for,
-        are no more here then; one of another pull may be about to come."""
+        """One pull at a time; yields False where there is another, whose manifest may be about to come. Else versions whose
+        manifest the disk has damaged, or had no room for, are no more here."""
         with durable.locked(self.path("pulling"), wait=False) as free:
             if free:
                 self.drop_damaged()
