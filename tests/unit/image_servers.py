@@ -127,6 +127,12 @@ def has_no_end(handler):
         pass
 
 
+def is_busy(handler):
+    handler.send_response(503)
+    handler.send_header("Content-Length", "0")
+    handler.end_headers()
+
+
 def redirects(handler):
     handler.send_response(302)
     handler.send_header("Location", handler.server.elsewhere)

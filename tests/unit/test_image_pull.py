@@ -297,6 +297,17 @@ def test_peer_that_stalls(made, server, config):
     bad.end()
 
 
+def test_peer_that_is_always_busy(made, server, config, monkeypatch):
+    """It has all, it says, and sends none of it: the store does, in the end."""
+    monkeypatch.setattr(swarm, "BUSY_LOST_S", 1.0)
+    bad = servers.Server(made["store"])
+    servers.claims_all(bad, len(chunks_of(made, "1")))
+    bad.lies["/chunks/"] = servers.is_busy
+    config.peers = ["127.0.0.1:%d" % bad.server_port]
+    assert servers.pulled(config, "mpi:1", cache_only=True)["from_store"] > 700_000
+    bad.end()
+
+
 def test_what_a_node_serves(made, server, config):
     """The files of its cache, and nothing beside."""
     with servers.serving(config) as (node, run):

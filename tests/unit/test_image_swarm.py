@@ -119,6 +119,30 @@ def test_a_busy_peer_is_asked_again_later():
     assert one.peers["a"].not_before > 2 and one.wakes(0.1) == 0.1 + swarm.TICK_S
 
 
+def test_a_peer_that_is_always_busy():
+    """It may have what it says, but is no help: the store is asked. It has only to send something in between. It is not dead."""
+    one = begun(2, tracked=False)
+    one.meet("a")
+    one.has("a", (0, 1))
+    for now in 0.0, 20.0:
+        assert [peer for peer, _ in one.asks(now)] == ["a"]
+        one.busy("a", now)
+    ((_, piece),) = one.asks(29.0)
+    one.got("a", piece, 29.1)
+    for now in 30.0, 59.0, 61.0:
+        assert one.asks(now) == [("a", 1 - piece)]
+        one.busy("a", now)
+    assert one.asks(61.1) == [(None, 1 - piece)] and one.report["dead"] == [] and not one.meet("a") and one.meet("a", asks=True)
+    # Where pieces take long, that is no long time.
+    one.usual_s = 10.0
+    one.has("a", (piece,))
+    for now in 100.0, 139.0, 141.0:
+        assert "a" in one.peers
+        one.peers["a"].asked = (piece, now)
+        one.busy("a", now)
+    assert "a" not in one.peers
+
+
 def test_a_lost_peer_is_not_met_again():
     one = begun(2)
     one.meet("a")

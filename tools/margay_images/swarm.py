@@ -13,6 +13,7 @@ AT_ONCE = 4  # pieces asked of peers
 STORE_AT_ONCE = 2
 UPLOADS = 3  # a node sends so many pieces at once; who asks for another hears that it is busy
 BUSY_S = 0.002
+BUSY_LOST_S = 30.0  # who is busy for that time, and SLOW_TIMES longer than a piece takes, without sending one, is no help
 TICK_S = 0.25
 TRIES = 3  # of so many pieces that a peer has, drawn at random, the rarest is asked for
 LOOK_S = 1.0  # without a tracker: for so long peers may say what they have before the store is asked
@@ -30,6 +31,7 @@ class Peer:
         self.has, self.answers = 0, False
         self.asked = None  # (piece, when): has not come yet
         self.not_before = 0.0  # it had enough to do
+        self.busy_since = None  # and has sent nothing since
 
 
 class Swarm:
@@ -76,13 +78,14 @@ class Swarm:
                 new += 1
         return new
 
-    def lose(self, name, lies=False):
-        """A peer that does not answer, or lies. It is not met again, unless it boots, and asks."""
+    def lose(self, name, lies=False, dead=True):
+        """A peer that does not answer, or lies. It is not met again, unless it boots, and asks. dead: the tracker hears of it."""
         peer = self.peers.pop(name, None)
         if peer is None:
             return
         self.lost[name] = MEETS if lies else self.lost.get(name, 0) + 1
-        self.report["dead"].append(name)
+        if dead:
+            self.report["dead"].append(name)
         if peer.asked:
             self.elsewhere &= ~(1 << peer.asked[0])
         for piece in range(self.pieces):
@@ -125,7 +128,7 @@ class Swarm:
         if peer.asked:
             self.learn(now - peer.asked[1])
             self.elsewhere &= ~(1 << peer.asked[0])
-            peer.asked = None
+            peer.asked = peer.busy_since = None
 
     def busy(self, name, now):
         """A peer has enough to do: it is asked again after about the time of half a piece, whatever it has that others have not."""
@@ -135,6 +138,11 @@ class Swarm:
             peer.asked = None
             usual = BUSY_S if self.usual_s is None else max(BUSY_S, self.usual_s / 2)
             peer.not_before = now + usual * self.random.uniform(0.5, 1.5)
+            if peer.busy_since is None:
+                peer.busy_since = now
+            if now - peer.busy_since > max(BUSY_LOST_S, SLOW_TIMES * (self.usual_s or 0)):
+                # As long as it counts as one that has its pieces the store is not asked for them.
+                self.lose(name, dead=False)
 
     def wakes(self, now):
         """When it may want something though nothing happens."""
