@@ -2,7 +2,7 @@
 """Who fetches what from a store just now: each piece is granted to one node, which hands it on, and each node hears of others.
 
 Knows no network and no clock, as swarm.py. What it says is believed by nobody: pieces are known by their hashes, and a node that
-hears nothing of use asks the store. A piece is granted again when its node has not said that it came, and when a node says that
+gets no answer asks the store. A piece is granted again when its node has not said that it came, and when a node says that
 none of its peers has it: at once if nobody is known to have it, else the node hears who has, and is granted it if that is no help.
 
 Known to have something are nodes that were granted it, and those that have said that they have all. One that pulls anew, that
