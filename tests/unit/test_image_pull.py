@@ -194,7 +194,7 @@ def test_goes_on_after_a_cut(made, server, config):
     with pytest.raises(ImageError):
         servers.pulled(config, "mpi:1", cache_only=True)
     del server.lies[last]
-    kept = cache.Cache(config.cache).open_or_create()
+    kept = cache.Cache(config.cache).create()
     first = {name for name, _ in kept.chunk_files()}
     assert first and last not in first
     server.asked.clear()
@@ -356,7 +356,7 @@ def test_peers_that_take_nothing(made, server, config, monkeypatch, caplog):
 def test_the_oldest_goes(made, server, config):
     """When there is no room; not what is pinned, and not what both have."""
     servers.pulled(config, "mpi:1", cache_only=True)
-    kept = cache.Cache(config.cache).open_or_create()
+    kept = cache.Cache(config.cache).create()
     config.limit = kept.used() + 50_000
     servers.pulled(config, "mpi:2", cache_only=True)
     assert kept.images() == [("mpi", "2")] and {name for name, _ in kept.chunk_files()} == chunks_of(made, "2")
@@ -382,16 +382,19 @@ def test_a_manifest_that_did_not_come(made, server, config):
 
 
 def test_who_looks_at_the_cache_during_a_pull(config):
-    """As --list does: a version whose manifest is to come in a moment stays."""
-    kept = cache.Cache(config.cache).open_or_create()
+    """A version whose manifest is to come in a moment stays, and is not listed. The next pull takes one away that never came."""
+    kept = cache.Cache(config.cache).create()
     with kept.pulling():
         os.makedirs(kept.path("images/mpi/1"))
-        assert cache.Cache(config.cache).open_or_create().images() == [("mpi", "1")]
-    assert cache.Cache(config.cache).open_or_create().images() == []
+        listed = [sys.executable, PULL, "--config", os.path.join(os.path.dirname(config.cache), "images.conf"), "--list"]
+        done = subprocess.run(listed, stdout=subprocess.PIPE, text=True, check=True)
+        assert done.stdout.startswith("0.0 MB of ") and kept.images() == [("mpi", "1")]
+    with kept.pulling():
+        assert kept.images() == []
 
 
 def test_two_at_once(config):
-    with cache.Cache(config.cache).open_or_create().pulling():
+    with cache.Cache(config.cache).create().pulling():
         with pytest.raises(ImageError, match="^another pull is under way on this node$"):
             servers.pulled(config, "mpi:1", cache_only=True)
 

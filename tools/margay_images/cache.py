@@ -33,11 +33,6 @@ class Cache(store.Store):
                 os.unlink(path)
             return []
 
-    def open_or_create(self):
-        self.create()
-        with self.pulling():
-            return self
-
     # What comes
 
     def add_manifest(self, value, data, signature):

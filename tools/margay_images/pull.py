@@ -19,7 +19,7 @@ class Node:
     def __init__(self, config):
         self.config = config
         with of_this_machine():
-            self.cache = Cache(config.cache).open_or_create()
+            self.cache = Cache(config.cache).create()
         self.seen = Seen(config.state)
         self.shared = shared.Shared(self.cache)
         self.server = serve.Server(self.cache, self.shared)
