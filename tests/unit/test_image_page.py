@@ -132,5 +132,7 @@ def test_node(typed, tmp_path, start):
     pulls = re.findall(r"^debian:2026\.11\.29-1: .*fetched: (\S+) MB from the store, .*into the node: (\d) files$", said,
                        re.MULTILINE)
     assert [(fetched != "0.0", sent) for fetched, sent in pulls] == [(True, "3"), (False, "0"), (True, "0")]
-    done = json.loads(said.splitlines()[-1])
+    last = said.splitlines()[-1]
+    assert last.startswith("{"), said[-4000:]
+    done = json.loads(last)
     assert done["from_peers"] > 0 and done["from_store"] == 0
