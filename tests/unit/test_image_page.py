@@ -26,6 +26,8 @@ set -e
 start() {
 	program=$(sed -n 's|^ExecStart=/usr/bin/||p' %(top)s/packaging/*/"$1.service")
 	[ "$program" ]
+	# Else what the one before has said is taken for this one's, and a pull takes the port that this one is to have.
+	: >"%(log)s/$1"
 	$program >"%(log)s/$1" &
 	echo $! >"%(log)s/$1.pid"
 	until grep -q 'at port' "%(log)s/$1"; do kill -0 $!; sleep 0.05; done
