@@ -125,6 +125,14 @@ def test_while_the_server_starts(made, server, tmp_path):
             assert json.loads(child.stdout.read()) == {"names": []} and child.wait() == 0
 
 
+def test_a_port_that_another_has(made, server, tmp_path):
+    """One line, of the port; nothing of a library about what is left open."""
+    with socket.create_server(("", 0)) as taken:
+        config = servers.configure(tmp_path / "node", server.url, made["key"].folder, port=taken.getsockname()[1])
+        done = subprocess.run([sys.executable, PULL, "--config", config, "--serve"], capture_output=True, text=True, check=False)
+        assert done.returncode == 3 and done.stderr.count("\n") == 1 and "address already in use" in done.stderr, done.stderr
+
+
 def test_without_the_program(start, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     said = "margay: margay-image-pull: it is not here: install the package margay-image-node\n"

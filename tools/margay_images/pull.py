@@ -27,7 +27,11 @@ class Node:
 
     async def __aenter__(self):
         await self.web.__aenter__()
-        await self.server.start(self.config.port)
+        try:
+            await self.server.start(self.config.port)
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *error):
