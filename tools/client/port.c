@@ -18,35 +18,58 @@
 #include "libmargay.h"
 
 #define PORTS "/sys/class/virtio-ports"
+#define FUNCTIONS "/sys/bus/pci/devices"
+#define PCI_DRIVER "/sys/bus/pci/drivers/virtio-pci"
+/* a virtio console of Margay's: other makers have another subsystem */
+#define CONSOLE "pci:v00001AF4d00001043sv00001AF4sd00001043"
 #define PATIENCE 15 /* seconds; each is held for a message, or an image */
 #define AGAIN_NS 2000000 /* at least, and at most four times as long: not all at once */
 
-static int is_ours(const char *port)
+/* The next entry of a folder of sysfs whose file begins with these letters, until NULL. */
+static const char *next_with(DIR *dir, const char *folder, const char *file, const char *letters)
 {
-	char path[300], name[16] = "";
+	struct dirent *entry;
+	char path[600], line[64] = "";
 	FILE *f;
 
-	snprintf(path, sizeof(path), PORTS "/%s/name", port);
-	f = fopen(path, "r");
-	if (!f)
-		return 0;
-	if (!fgets(name, sizeof(name), f))
-		name[0] = 0;
-	fclose(f);
-	return !strncmp(name, "margay.", 7);
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "%s/%s/%s", folder, entry->d_name, file);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		if (!fgets(line, sizeof(line), f))
+			line[0] = 0;
+		fclose(f);
+		if (!strncmp(line, letters, strlen(letters)))
+			return entry->d_name;
+	}
+	return NULL;
 }
 
 /* The next of the paths, until NULL. */
 static const char *next_port(DIR *dir, char path[300])
 {
-	struct dirent *entry;
+	const char *name = next_with(dir, PORTS, "name", "margay.");
 
-	while (dir && (entry = readdir(dir)))
-		if (is_ours(entry->d_name)) {
-			snprintf(path, 300, "/dev/%s", entry->d_name);
-			return path;
-		}
-	return NULL;
+	if (!name)
+		return NULL;
+	snprintf(path, 300, "/dev/%s", name);
+	return path;
+}
+
+/* Why there is no port. Linux makes their class with the driver, built in or not. */
+static const char *no_port(void)
+{
+	DIR *dir = opendir(FUNCTIONS);
+	int console = !!next_with(dir, FUNCTIONS, "modalias", CONSOLE);
+
+	if (dir)
+		closedir(dir);
+	if (!console || !access(PORTS, F_OK))
+		return "this is not the management VM: no port in " PORTS " is margay's";
+	if (access(PCI_DRIVER, F_OK))
+		return "virtio_pci is not loaded: modprobe -a virtio_pci virtio_console";
+	return "virtio_console is not loaded: modprobe virtio_console";
 }
 
 int port_there(char *error, size_t size)
@@ -58,8 +81,7 @@ int port_there(char *error, size_t size)
 	int may = port && !access(port, R_OK | W_OK);
 
 	if (!port)
-		snprintf(error, size,
-			 "this is not the management VM: no port in " PORTS " is margay's");
+		snprintf(error, size, "%s", no_port());
 	else if (!may)
 		snprintf(error, size, "%s: %s", port, strerror(errno));
 	if (dir)

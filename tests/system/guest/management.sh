@@ -5,6 +5,8 @@
 . /etc/profile
 report() { echo "margay-test: $1: $2"; }
 modprobe virtio_pci
+# Some kernels have the driver built in.
+if [ -d /sys/class/virtio-ports ]; then report unloaded "built in"; else report unloaded "$(margay list 2>&1)"; fi
 modprobe virtio_console
 for i in $(seq 100); do
 	[ -e /sys/class/virtio-ports/vport0p3/name ] && break
