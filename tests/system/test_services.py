@@ -20,6 +20,7 @@ services_table = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(services_table)
 
 PATHS = sorted(glob.glob(os.path.join(node.TOP, "packaging", "*", "*.service")))
+DRIVER = "modprobe@virtio_console.service"
 EXPOSURE = 25  # tenths, of 100 at most; systemd calls 50 medium
 ANALYZE = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not here")
 
@@ -54,6 +55,24 @@ def test_ports_are_the_programs():
     sys.path.insert(0, os.path.join(node.TOP, "tools"))
     from margay_images import node_config  # pylint: disable=import-outside-toplevel
     assert known["margay-images.service"].one("X-Margay", "Port") == "%s/tcp" % node_config.DEFAULTS["port"]
+
+
+def test_driver_of_the_port():
+    """Whoever needs the node's port, by its sandbox or a condition, has its driver loaded first; else a driver that comes late
+    leaves it out, without a word. A timer or socket may do so for its service."""
+    known = services_table.units()
+    loads = {name for name, unit in known.items()
+             if all(DRIVER in " ".join(unit.all("Unit", key)).split() for key in ("Wants", "After"))}
+    needs = {name for name, unit in known.items() if any("virtio-ports" in value for section in unit.sections.values()
+                                                         for _, value in section)}
+    assert len(needs) > 6 and "margay-watch.socket" in needs
+    for name in needs:
+        stem = name.rpartition(".")[0]
+        assert loads & {name, stem + ".timer", stem + ".socket"}, name
+    # What runs the client needs the port, and may open it only by its sandbox.
+    for name, unit in known.items():
+        if re.match("/usr/bin/margay ", unit.one("Service", "ExecStart", "")):
+            assert "char-virtio-portsdev rw" in unit.all("Service", "DeviceAllow"), name
 
 
 def judged(path, threshold):
