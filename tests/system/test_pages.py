@@ -146,6 +146,25 @@ def test_pieces_of_grub_cfg(block, tmp_path):
         assert subprocess.run(["grub-script-check", path], capture_output=True, check=False).returncode == status, text
 
 
+def packed(text):
+    """What GRUB would unpack: a module that is loaded without --nounzip, in a block or in prose; and how many there are."""
+    lines = re.findall(r"\bmodule2 +([^ `]+)", text)
+    return [word for word in lines if word != "--nounzip"], len(lines)
+
+
+def test_grub_unpacks_no_module():
+    """An initrd packed by gzip is several times as large unpacked, and stays so in the node's memory."""
+    found = 0
+    for page, path in margay_pages.page_files().items():
+        with open(path, encoding="utf-8") as f:
+            wrong, lines = packed(f.read())
+        assert not wrong, (page, wrong)
+        found += lines
+    assert found > 5
+    assert packed("    module2 /initrd initrd\n or `module2 PATH facts:c3`\n  if module2 --nounzip $files/x x; then\n") == (
+        ["/initrd", "PATH"], 3)
+
+
 @pytest.mark.parametrize("block", of_kind("file"))
 def test_files(block, tmp_path):
     """By who reads them: GRUB, the hypervisor, or as the ini files that systemd and dnf have."""
