@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The services that the packages bring: docs/services.md is as their unit files are, systemd reads these, and by its own measure
-(systemd-analyze security) their sandboxes are tight. No emulator."""
+"""The services that packages and images bring: docs/services.md is as their unit files are, systemd reads these, and by its own
+measure (systemd-analyze security) the packages' sandboxes are tight. No emulator."""
 
 import glob
 import importlib.machinery
 import importlib.util
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -30,16 +31,40 @@ def test_page_is_current():
     assert done.returncode == 0, done.stderr
 
 
+def test_page_has_all_and_no_other(monkeypatch):
+    """The unit files of the tree, wherever a new one lies, and what margay-node begins without one, as it is begun."""
+    files = [path for folder in ("packaging", "tools") for path in pathlib.Path(node.TOP, folder).rglob("*")
+             if path.is_file() and "__pycache__" not in path.parts]
+    there = [path.name for path in files if path.suffix == ".service"]
+    assert [path.name for path in files if b'"systemd-run"' in path.read_bytes()] == ["bare.py"]
+    begun = []
+    monkeypatch.setattr(services_table.bare, "systemd", lambda *words, **_: begun.append(words) or "")
+    monkeypatch.setattr(services_table.bare, "put_key", lambda key: "key")
+    services_table.bare.begin({"munge_key": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", "node": "n1", "controller": "head"})
+    rows = {unit.name: unit for unit in services_table.services()}
+    for words in begun:
+        if words[0] == "systemd-run":
+            name, = (word.partition("=")[2] for word in words if word.startswith("--unit="))
+            there.append(name)
+            settings = ["%s=%s" % pair for pair in rows[name].sections["Service"]]
+            assert settings == [word.partition("=")[2] for word in words if word.startswith("--property=")]
+    with open(services_table.PAGE, encoding="utf-8") as f:
+        text = f.read()
+    for wanted in re.findall(r"^\| `(margay-[a-z.-]+)`, .*", text, re.M), re.findall(r"^\| `(margay-[a-z.-]+)` \|", text, re.M):
+        assert sorted(wanted) == sorted(there) and len(there) == 12
+
+
 def test_each_service_says_all():
     """What a row of the table needs, and that a package has the file."""
     with open(os.path.join(node.TOP, "tools", "packages"), encoding="utf-8") as f:
         packages = f.read()
     known = services_table.units()
     assert len(PATHS) > 5 and all('%s"' % name in packages for name in known)
+    for unit in services_table.services():
+        assert unit.one("X-Margay", "Port") and unit.one("X-Margay", "Stops"), unit.name
     for unit in known.values():
         if unit.name.endswith(".service"):
             assert re.fullmatch(r"[0-9]+[MG]", unit.one("Service", "MemoryMax")), unit.name
-            assert unit.one("X-Margay", "Port") and unit.one("X-Margay", "Stops"), unit.name
             again = unit.one("Service", "Type") == "oneshot" or unit.one("Service", "Restart")
             assert again or unit.name.replace(".service", ".socket") in known, "%s: nothing starts it again" % unit.name
 

@@ -91,8 +91,8 @@ def test_units(tmp_path):
         with open(os.path.join(SLURM, name), encoding="ascii") as f:
             (tmp_path / name).write_text(f.read().replace("/usr/lib/margay/margay-slurm-vm", str(program)), encoding="ascii")
     assert "margay" not in said()
-    with open(tmp_path / "margay-slurmd.service", "a", encoding="ascii") as f:
-        f.write("KilMode=process\n")
+    unit = tmp_path / "margay-slurmd.service"
+    unit.write_text(unit.read_text(encoding="ascii").replace("KillMode", "KilMode"), encoding="ascii")
     assert "KilMode" in said()
 
 
