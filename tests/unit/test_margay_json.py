@@ -197,12 +197,20 @@ def test_bytes_that_are_no_text(start):
     assert status == 0 and json.loads(said.decode())["text"] == content.decode("utf-8", "each")
 
 
-def test_long_errors(start):
-    """Each of a VM file's comes with a line of its own."""
+def test_long_errors(start, tmp_path):
+    """Each of a VM file's comes with a line of its own, as margay-check has them."""
     errors = "\n".join("a.conf:%d: unknown key 'x'" % line for line in range(1000))
     node = start(lambda what, text: (EINVAL, errors.encode()))
-    assert node.run("start", "a") == (1, "", "margay: %s\n" % errors)
-    assert judge(node.run("start", "a", "--json")[1], "error")["error"]["message"] == errors
+    (tmp_path / "a.conf").write_text("x = 1\n" * 1000)
+    assert node.run("create", str(tmp_path / "a.conf")) == (1, "", "margay: %s\n" % errors)
+    assert judge(node.run("create", str(tmp_path / "a.conf"), "--json")[1], "error")["error"]["message"] == errors
+
+
+def test_start_says_one_line(start):
+    """Also where the reason is a line of its file."""
+    lines = FAILED.replace("17", "a")
+    node = start(lambda what, text: (0, b"") if what == START else (0, lines.encode()))
+    assert node.run("start", "--wait", "a") == (30, "", "margay: a: it has not started: no.conf:7: no\n")
 
 
 @pytest.mark.parametrize("command, words", [case for case in CASES if case[0] not in ("watch", "journal", "image pull", "apply")])
