@@ -2,7 +2,8 @@
 """What README.md, CONTRIBUTING.md and the pages of docs/ let a reader type or write, taken from the pages: each block says what
 it is (tools/margay_pages.py), and is run in the page's order, on the system that it names, or judged by the program that reads it.
 
-Here is what needs no emulator: VM files, pieces of grub.cfg, words of the command line, and what is typed in the source tree.
+Here is what needs no emulator: VM files, pieces of grub.cfg, words of the command line, what is typed in the source tree; and in
+lines of prose each command by its parser, or what it says of itself.
 TESTED has the files of those that take the rest.
 """
 
@@ -25,7 +26,7 @@ import tree_copy
 BLOCKS = margay_pages.all_blocks()
 NOT_RUN = 5
 PATIENCE = 3600
-# The test that takes the blocks of a page which are typed on a system.
+# Who takes the blocks of a page which are typed on a system: a test, or what test_slurm.py begins.
 TESTED = {
     ("README", "tree"): "test_pages.py", ("booting", "tree"): "test_pages.py", ("booting", "node"): "test_kernel_hooks.py",
     ("hardware", "tree"): "test_pages.py", ("first-boot", "tree"): "test_pages.py",
@@ -38,8 +39,8 @@ TESTED = {
     ("cluster-in-a-node", "images"): "test_pages_emulated.py", ("cluster-in-a-node", "emulator"): "test_pages_emulated.py",
     ("cluster-in-a-node", "node1"): "test_pages_emulated.py",
     ("cluster-in-a-node", "gate"): "test_pages_emulated.py", ("passthrough", "card"): "test_pages_emulated.py",
-    ("cluster", "head"): "test_slurm.py", ("cluster", "management"): "test_slurm.py", ("cluster-jobs", "user"): "test_slurm.py",
-    ("cluster", "shared"): "test_slurm_owners.py",
+    ("cluster", "head"): "slurm_head.py", ("cluster", "management"): "slurm_management.py",
+    ("cluster", "shared"): "slurm_management.py", ("cluster-jobs", "user"): "test_slurm.py",
     ("images", "images"): "../unit/test_image_page.py", ("images", "node"): "../unit/test_image_page.py",
     ("images", "store"): "../unit/test_image_page.py", ("testing", "first"): "test_testing_page.py",
 }
@@ -82,14 +83,16 @@ def test_each_block_says_what_it_is():
 
 
 def test_few_are_not_run():
-    """At most five in all, each with its reason; and what is typed anywhere else has a test that names its page."""
+    """At most five in all, each with its reason; and what is typed anywhere else has a test that takes it from its page."""
     reasons = [block for block in BLOCKS if block.reason is not None]
     assert len(reasons) <= NOT_RUN and all(len(block.reason) > 20 and block.kind == "sh" for block in reasons)
     typed = {(block.page, block.name) for block in BLOCKS if block.kind == "sh" and block.reason is None}
     assert typed == set(TESTED)
     for (page, place), file in TESTED.items():
         with open(os.path.join(node.TOP, "tests", "system", file), encoding="utf-8") as f:
-            assert re.search(r'"%s"|docs/%s\.md|%s\.md' % (page, page, page), f.read()), (page, place, file)
+            text = f.read()
+        wanted = ["slurm_typed.blocks(\"%s\")" % place] if page == "cluster" else ['"%s"' % page, '"%s"' % place]
+        assert all(words in text for words in wanted), (page, place, file)
 
 
 def test_marks_are_read(tmp_path):
@@ -226,6 +229,10 @@ def targets():
     return {word for part in listed for word in " ".join(part).split()}, text
 
 
+def configured(word):
+    return word.endswith("_defconfig") and os.path.exists(os.path.join(node.TOP, "configs", word))
+
+
 def look_up(command):
     """make's targets and variables, a tool and its options, a file that it is given: are they there?"""
     known, makefiles = targets()
@@ -238,7 +245,7 @@ def look_up(command):
             if equals:
                 assert re.search(r"\$\(%s\)|^%s +\?=|ifdef %s" % (name, name, name), makefiles, re.MULTILINE), word
             else:
-                assert word in known or word.startswith(("build/", "-")), word
+                assert word in known or word.startswith(("build/", "-")) or configured(word), word
         return
     path = os.path.join(node.TOP, words[0])
     if words[0].startswith("build/"):
@@ -267,12 +274,108 @@ def test_look_up_can_fail():
             look_up(command)
 
 
+# ---- what stands in a line of prose -----------------------------------------------------------------
+
+CLIENT = os.path.join(node.BUILD, "margay")
+COMMANDS = re.compile(r"^  ([a-z]+(?: [a-z]+)?)  ", re.MULTILINE)
+
+
+def said(*words):
+    """Its status, and all that it says; no node is asked, and no journal told."""
+    environment = {**os.environ, "MARGAY_PORT": "/dev/null/port", "MARGAY_JOURNAL": ""}
+    done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def look_up_client(words):
+    """By its own parser, which comes before it looks for a node. What is not said may be up to two names, as in `margay stop`."""
+    judged = [said(CLIENT, *words, *["x"] * more) for more in range(3)]
+    assert any(status in (0, 3) for status, _ in judged), (words, judged[0][1])
+
+
+def look_up_program(words):
+    """One of the tools, or margay-check: its command and its options, by what it says of itself."""
+    path = os.path.join(node.BUILD, words[0])
+    path = path if words[0] == "margay-check" else os.path.join(node.TOP, "tools", words[0])
+    assert os.access(path, os.X_OK), words
+    if not words[1:]:
+        return
+    status, text = said(path, "--help")
+    assert "usage: " + words[0] in text, text
+    if "COMMAND ..." in text and not words[1].startswith("-"):
+        status, text = said(path, words[1], "--help")
+        assert status == 0, text
+    for word in words[1:]:
+        assert not word.startswith("-") or re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(word.split("=")[0]), text), words
+
+
+def look_up_bench(words):
+    """make's BENCH= is for the program behind it."""
+    path = os.path.join(node.TOP, "tests", "bench", "image_instructions.py" if "bench-images" in words else "bench.py")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for word in words:
+        if word.startswith("BENCH="):
+            assert all('"%s"' % option in text for option in re.findall(r"--[a-z-]+", word)), word
+
+
+def look_up_inline(span, commands=()):
+    """A command, or what a command says, of which nothing is looked up. Words of a form are words, too."""
+    for part in re.split(r" && | \| ", re.sub(r"[][]| &$", " ", span.replace("<name>", "debug"))):
+        words = shlex.split(part)
+        first = words[0].removeprefix("build/")
+        if any(word.endswith(":") for word in words[:2]):
+            continue
+        if first in commands or " ".join(words[:2]) in commands:
+            look_up_client(words)
+        elif first == "margay":
+            look_up_client(words[1:])
+        elif first == "margay-check":
+            look_up_program([first, *words[1:]])
+        elif first.startswith("margay-"):
+            # A name alone may be a package, a unit, a group.
+            if words[1:]:
+                look_up_program(words)
+        elif first == "make" and words[1] != "-C":
+            look_up(part)
+            look_up_bench(words)
+        elif first.startswith("tools/") and not first.endswith("/"):
+            look_up(part)
+
+
+def inline(path):
+    """What stands in backquotes outside of blocks."""
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for pattern in margay_pages.FENCE, margay_pages.MADE:
+        text = pattern.sub("", text)
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", text) if span.strip()]
+
+
+@pytest.mark.parametrize("page", margay_pages.page_files())
+def test_inline_commands(page):
+    """In prose, too, each command is one, with options that it takes. The client's own page leaves `margay` out before some."""
+    options = COMMANDS.findall(said(CLIENT, "--help")[1]) if page == "management-vm" else ()
+    for span in inline(margay_pages.page_files()[page]):
+        own = options if " -" in span else ()
+        if re.match(r"(build/)?margay[ -]|make |tools/", span) or span.split()[0] in own or " ".join(span.split()[:2]) in own:
+            look_up_inline(span, own)
+
+
+@pytest.mark.parametrize("span", [
+    "margay nonsense", "margay stop --nonsense", "margay list one", "margay image", "margay-check --nonsense FILE",
+    "margay-image --nonsense", "margay-slurm nonsense", "margay-nonsense --help", "make nonsense", "make nonsense_defconfig",
+    "make bench BENCH='--nonsense'", "make all && tools/tiny-run --nonsense", "tools/nonsense", "start --nonsense"])
+def test_inline_can_fail(span):
+    with pytest.raises(AssertionError):
+        look_up_inline(span, ("start",))
+
+
 def test_commands_of_the_program():
-    """Each command of margay on any page is one."""
-    done = subprocess.run([os.path.join(node.BUILD, "margay"), "--help"], capture_output=True, text=True, check=True)
-    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ", done.stdout, re.MULTILINE)
+    """Each command of margay that any page has typed is one, with these options and as many words."""
     lines = [line for block in BLOCKS if block.kind == "sh" for line in block.text.splitlines() if line.startswith("margay ")]
     assert len(lines) > 25
     for line in lines:
-        words = line.split()[1:]
-        assert words[0] in commands or " ".join(words[:2]) in commands, line
+        words = shlex.split(re.split(r" [|<>&]", line)[0], comments=True)
+        status, text = said(CLIENT, *words[1:])
+        assert status in (0, 3), (line, text)
