@@ -45,6 +45,41 @@ run images margay --json image list
 run metrics margay metrics
 run log margay log 3
 """
+# Behind it, what only this version's program has. It asks an older node ...
+ASKS_OLDER = r"""
+margay image put behave
+margay create halts.conf
+mkdir -p /run
+margay watch &
+watch=$!
+for n in $(seq 100); do [ -S /run/margay/watch.sock ] && break; sleep 0.1; done
+run socket test -S /run/margay/watch.sock
+run start-wait margay start --wait halts
+{ sleep 2; margay kill halts; } &
+run watched margay wait halts
+run still-watches kill $watch
+run replace margay image put --replace wrong.conf behave
+run events margay events
+run net margay net show
+run follow margay log -f
+run file margay show --file halts
+"""
+REFUSED = {
+    "replace": "margay: expected a name, a size in bytes, and a SHA-256 in hexadecimal digits",
+    "events": "margay: events: this node keeps none", "follow": "margay: log -f: this node cannot go on with it",
+    "net": "margay: net show: this node is of an older version, which does not know it",
+    "file": "margay: this node is of an older version, or built without this: request 27: this node does not know it"}
+# ... or looks at its own node, of which the older one has asked all of that.
+LOOKS_BESIDE = r"""
+cp newer /bin/margay
+run events margay --json events
+run net margay --json net show
+margay log -f 5 >/tmp/log &
+follows=$!
+sleep 2
+run goes-on kill $follows
+run follow cat /tmp/log
+"""
 
 
 def git(*words):
@@ -75,16 +110,19 @@ def fixture_previous():
 
 @pytest.mark.parametrize("older", ["client", "hypervisor"])
 def test_neighbours(previous, older):
-    """VMs come, run, are looked at and go; what is wrong is refused with its line."""
+    """VMs come, run, are looked at and go; what is wrong is refused with its line. What one of both does not know is told."""
     client = previous["margay"] if older == "client" else os.path.join(node.BUILD, "margay")
     elf = previous["margay.elf"] if older == "hypervisor" else None
-    files = {**FILES, "behave": tiny.elf("behave"), "margay": client}
-    with management.start("neighbours-" + older, SCRIPT, files, elf=elf) as running:
+    files = {**FILES, "behave": tiny.elf("behave"), "margay": client, "newer": os.path.join(node.BUILD, "margay")}
+    script = SCRIPT + (LOOKS_BESIDE if older == "client" else ASKS_OLDER)
+    with management.start("neighbours-" + older, script, files, elf=elf) as running:
         monitor_console.whole_lines(running)
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.outcome.text
     said, status = management.answers(run)
-    assert {what for what, code in status.items() if code} - {"wait"} == {"wrong"}, status
+    refused = {"wrong"} if older == "client" else {"wrong", *REFUSED}
+    assert {what for what, code in status.items() if code == 1} - {"wait"} == refused, status
+    assert {what for what, code in status.items() if code > 1} - {"wait"} <= {"watched"}, status
     assert said["wrong"].startswith("margay: wrong.conf:6: unknown key 'cpu'"), said["wrong"]
     with open(os.path.join(os.path.dirname(previous["margay"]), "version"), encoding="ascii") as f:
         theirs = f.read().strip()
@@ -96,3 +134,23 @@ def test_neighbours(previous, older):
     assert "behave: begins" in said["console"]
     assert [vm["name"] for vm in json.loads(said["at-last"])] == ["management"] and '"behave"' not in said["images"]
     assert 'margay_vm_info{' in said["metrics"] and said["log"] and json.loads(said["node"])
+    if older == "client":
+        check_beside(said)
+    else:
+        check_asked(said, status)
+
+
+def check_asked(said, status):
+    """What an older node does not know is one line, which says so; what it knows by another name is done."""
+    assert {what: said[what] for what in REFUSED} == REFUSED
+    assert status["watched"] == 10 and "stopped" in said["watched"]
+
+
+def check_beside(said):
+    """The node's events have what the older program has done, which does not say for whom."""
+    events = json.loads(said["events"])
+    happened = [(event["event"], event["vm"] or event["image"]) for event in events if event["by"] == "management"]
+    assert {("image-put", "behave"), ("create", "once"), ("start", "once"), ("pause", "halts"), ("resume", "halts"),
+            ("kill", "halts"), ("destroy", "once"), ("destroy", "halts"), ("image-remove", "behave")} <= set(happened), happened
+    assert not any(event["user"] for event in events) and json.loads(said["net"]) == []
+    assert len(said["follow"].split("\n")) >= 5

@@ -15,7 +15,7 @@ import margay_pages
 import pytest
 import throwaway
 from client_node import (  # noqa: F401  (starter is a fixture)
-    BUILD, CLIENT, DATA, FILE, HELLO, IMAGE, IMAGE_END, LIST, PRESS, SHOW, START, STOP, TOP, ImageMemory, starter)
+    BUILD, CLIENT, DATA, ENOSYS, FILE, HELLO, IMAGE, IMAGE_END, LIST, PRESS, SHOW, START, STOP, TOP, ImageMemory, starter)
 
 CREATE, DESTROY, RESTART, PAUSE, RESUME, IMAGES, REMOVE = 8, 9, 12, 13, 14, 17, 21
 LOOKS = {HELLO, LIST, SHOW, FILE, IMAGES}
@@ -193,6 +193,32 @@ def test_from_nothing(node, machine, folder):
         folder.path / "a.conf").read_bytes()
     assert [what for what, _ in run.changes if what not in (IMAGE, DATA, IMAGE_END)] == [CREATE, CREATE, START, START]
     quiet(node, folder)
+
+
+class Older(Machine):
+    """A node of 0.2: without later requests and values, nor is a name ever moved to new content."""
+
+    def row(self, name):
+        return super().row(name).partition("\tmemory_and_disks=")[0] + "\n"
+
+    def __call__(self, what, text):
+        if what >= FILE:
+            return ENOSYS, b"request %d: this node does not know it" % what
+        if what == IMAGE and text.endswith(" replace"):
+            return EINVAL, b"expected a name, a size in bytes, and a SHA-256 in hexadecimal digits"
+        return super().__call__(what, text)
+
+
+def test_older_node(start, programs, folder):
+    """It is made as it is wanted from nothing. Later it does not say what its VMs were made of: one line, and nothing changes."""
+    del programs
+    machine = Older()
+    node = start(machine)
+    first(node, folder)
+    assert {name: vm["state"] for name, vm in machine.vms.items()} == {"management": "running", "a": "running", "b": "running"}
+    run = Run(node, folder.path)
+    assert (run.status, run.out, run.changes) == (1, "", []) and run.err == (
+        "margay-apply: this node is of an older version, or built without this: request 27: this node does not know it\n")
 
 
 def test_dry_run(node, folder):

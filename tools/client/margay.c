@@ -56,6 +56,8 @@ char *ask(enum management_request what, const char *text, size_t *size)
 
 	if (err < 0)
 		fail_channel();
+	if (err == ENOSYS)
+		fail(REFUSED, "this node is of an older version, or built without this", answer);
 	if (err > 0)
 		fail(REFUSED, answer[0] ? answer : strerror(err), NULL);
 	return answer;
