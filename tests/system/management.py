@@ -8,6 +8,7 @@ import shutil
 import struct
 import tempfile
 
+import client_json
 import cluster  # noqa: F401  (for its path)
 import margay_initrd
 import margay_pages
@@ -82,17 +83,21 @@ port=$(grep -l 'margay.3' /sys/class/virtio-ports/*/name | cut -d/ -f5)
 """
 
 
-def answers(run):
-    return read_answers(run.of("management").text)
+def answers(run, same_version=True):
+    return read_answers(run.of("management").text, same_version)
 
 
-def read_answers(printed):
-    """By the names of the script's commands: what was said, and the status."""
+def read_answers(printed, same_version=True):
+    """By the names of the script's commands: what was said, and the status. What is JSON is as this version's schema has it."""
     said, status = {}, {}
     for what, code, text in re.findall(r"^margay-test: ([a-z0-9.-]+): (\d+): (.*?)\r?$", printed, re.MULTILINE):
         said[what] = said.get(what, "") + text
         status[what] = int(code)
-    return {what: text.rstrip("|").replace("|", "\n") for what, text in said.items()}, status
+    said = {what: text.rstrip("|").replace("|", "\n") for what, text in said.items()}
+    if same_version:
+        for text in said.values():
+            client_json.judge_answers(text)
+    return said, status
 
 
 def free(text):

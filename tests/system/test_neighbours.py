@@ -119,7 +119,7 @@ def test_neighbours(previous, older):
         monitor_console.whole_lines(running)
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.outcome.text
-    said, status = management.answers(run)
+    said, status = management.answers(run, same_version=False)
     refused = {"wrong"} if older == "client" else {"wrong", *REFUSED}
     assert {what for what, code in status.items() if code == 1} - {"wait"} == refused, status
     assert {what for what, code in status.items() if code > 1} - {"wait"} <= {"watched"}, status

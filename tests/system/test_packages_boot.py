@@ -9,13 +9,13 @@ installed, which the management VM has at the next boot, and removed; then an up
 machine resets by itself, and the image and the kernel that were there before bring the management VM up, which says so.
 """
 
-import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 
+import client_json
 import deb_package
 import debian_guest
 import disk
@@ -208,7 +208,7 @@ def test_own_grub(release, tmp_path):
         assert console.do("systemctl is-active margay-watch.socket margay-metrics.timer") == "active\nactive"
         in_their_sandboxes(console)
         assert console.do("margay --version") == "margay " + version
-        assert json.loads(console.do("margay --json info"))["management"] == "management"
+        assert client_json.judge(console.do("margay --json info"), "info")["management"] == "management"
         good(console, "journalctl -q -t margay MARGAY_COMMAND=info MARGAY_USER=root | grep -q 'root: margay info$'")
         good(console, "apt-get -qy install /root/newer.deb")
         assert console.do("dpkg-query -W -f '${Version}' margay; echo") == os.path.basename(package).split("_")[1] + "+1"

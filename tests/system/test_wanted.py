@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 
+import client_json
 import deb_package
 import debian_guest
 import disk
@@ -84,11 +85,12 @@ class Management:
 
     def vms(self):
         """{name: (its state, how often it has started)} without the management VM."""
-        return {vm["name"]: (vm["state"], vm["starts"]) for vm in json.loads(self.good("margay --json list")) if not vm["commands"]}
+        vms = client_json.judge(self.good("margay --json list"), "list")
+        return {vm["name"]: (vm["state"], vm["starts"]) for vm in vms if not vm["commands"]}
 
     def changes(self):
         """What has changed the node up to now: its events, but for what VMs do by themselves, and what was asked of it."""
-        events = [(event["number"], event["event"]) for event in json.loads(self.good("margay --json events"))]
+        events = [(event["number"], event["event"]) for event in client_json.judge(self.good("margay --json events"), "events")]
         said = self.good("journalctl -q -t margay PRIORITY=5 -o json --output-fields=MARGAY_COMMAND")
         asked = [json.loads(line)["MARGAY_COMMAND"] for line in said.splitlines()]
         return events, [command for command in asked if command != "apply"]

@@ -10,10 +10,10 @@ import re
 import subprocess
 import sys
 
-import jsonschema
 import margay_pages
 import pytest
 import throwaway
+from client_json import judge
 from client_node import (  # noqa: F401  (starter is a fixture)
     BUILD, CLIENT, DATA, ENOSYS, FILE, HELLO, IMAGE, IMAGE_END, LIST, PRESS, SHOW, START, STOP, TOP, ImageMemory, starter)
 
@@ -22,18 +22,6 @@ LOOKS = {HELLO, LIST, SHOW, FILE, IMAGES}
 EINVAL, ENOENT, EBUSY, EEXIST = 22, 2, 16, 17
 ROW = ("name=%s\tstate=%s\tcpus=1\tmemory=67108864\tup=1\tstarts=%d\tfile=%s\tcreated=%s\tcommands=%s\tmemory_and_disks=67108864\t"
        "end=%s\tstatus=0\tended=\tline=0\twhy=%s\tlast=\n")
-
-
-with open(os.path.join(TOP, "tools", "client", "margay.schema.json"), encoding="ascii") as schema_file:
-    SCHEMA = json.load(schema_file)
-
-
-def judge(text, shape):
-    """Is it JSON, of this shape of the package's schema, and nothing behind it?"""
-    value = json.loads(text)
-    jsonschema.Draft7Validator({**SCHEMA, "anyOf": [{"$ref": "#/definitions/" + shape}]}).validate(value)
-    assert set(value) <= set(SCHEMA["definitions"][shape]["properties"])
-    return value
 
 
 class Machine(ImageMemory):

@@ -3,7 +3,7 @@
 has, and what the node says against the same; python3-jsonschema judges."""
 
 import codecs
-import copy
+import glob
 import hashlib
 import json
 import os
@@ -12,7 +12,9 @@ import signal
 import subprocess
 
 import jsonschema
+import management
 import pytest
+from client_json import SCHEMA, judge
 from client_node import CLIENT, EINVAL, ENOENT, FILE, HELLO, LIST, NODE, SHOW, START, STATS, STOP, TOP, starter  # noqa: F401
 from client_node import EVENTS, LOG_FROM, NET
 
@@ -65,35 +67,6 @@ COMMANDS = {
 }
 # A guest's output, Prometheus' text; test_image_pull.py and test_margay_apply.py have what other programs answer.
 OWN_FORMAT = (("console", ["17"]), ("metrics", []), ("watch", []), ("journal", []), ("image pull", ["17"]), ("apply", ["17"]))
-
-with open(os.path.join(TOP, "tools", "client", "margay.schema.json"), encoding="ascii") as schema_file:
-    SCHEMA = json.load(schema_file)
-
-
-def strict(part):
-    """The same schema where no object has a name that it does not know."""
-    part = copy.deepcopy(part)
-    todo = [part]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            if "properties" in one and isinstance(one["properties"], dict) and "object" in one.get("type", ""):
-                one["additionalProperties"] = False
-            todo.extend(one.values())
-        elif isinstance(one, list):
-            todo.extend(one)
-    return part
-
-
-STRICT = strict(SCHEMA)
-
-
-def judge(text, shape):
-    """Is it JSON, of this shape, and nothing behind it?"""
-    value = json.loads(text)
-    jsonschema.Draft7Validator({**STRICT, "anyOf": [{"$ref": "#/definitions/" + shape}]}).validate(value)
-    jsonschema.Draft7Validator(SCHEMA).validate(value)
-    return value
 
 
 def whole():
@@ -248,6 +221,32 @@ def names_of(path):
         text = re.sub(r'"\s*\n?\s*"', "", f.read()).replace("\\t", " ")
     said = re.findall(r'management_say\(\s*"([a-z0-9_]+=.*?)"[,)]', re.sub(r'"\s*[A-Z_]+\s*"', "%s", text))
     return {re.findall("([a-z0-9_]+)=", line)[0]: re.findall("([a-z0-9_]+)=", line) for line in said}
+
+
+def test_answers_of_real_nodes_are_judged(start):
+    """What the system tests' scripts have printed, piece by piece; the control is a name that the schema has not."""
+    node = start(whole())
+    for words in ["list"], ["image", "list"], ["show", "17"], ["node"], ["events"]:
+        said = node.run(*words, "--json")[1]
+        pieces = re.findall(".{1,180}", said.replace("\n", "|"))
+        printed = "".join("margay-test: a-name: 0: %s\n" % piece for piece in pieces)
+        assert json.loads(management.read_answers(printed)[0]["a-name"]) == json.loads(said)
+        with pytest.raises(jsonschema.ValidationError):
+            management.read_answers(re.sub(r'"(name|nodes|number)":', '"nonsense":', printed, count=1))
+    for text in "[    1.000] margay: no", "vm=17", "":
+        assert management.read_answers("margay-test: log: 0: %s|\n" % text)[1] == {"log": 0}
+
+
+def test_real_nodes_are_judged():
+    """Whoever asks one for JSON has it judged: by management.py, which reads the answers of a script, or by himself."""
+    found = 0
+    for path in glob.glob(os.path.join(TOP, "tests", "system", "*.py")):
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        if re.search(r"margay (--json|[a-z -]+ --json)", text):
+            assert re.search(r"\b(read_)?answers\(|client_json", text), path
+            found += 1
+    assert found > 5
 
 
 def test_node_says_what_is_in_the_schema():
