@@ -141,7 +141,7 @@ def test_neighbours(previous, older):
 
 
 def check_asked(said, status):
-    """What an older node does not know is one line, which says so; what it knows by another name is done."""
+    """What an older node does not know is one line, which says so; who waits and watches needs nothing new of it."""
     assert {what: said[what] for what in REFUSED} == REFUSED
     assert status["watched"] == 10 and "stopped" in said["watched"]
 
