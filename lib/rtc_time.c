@@ -43,12 +43,12 @@ int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds)
 	bool binary = r->status_b & STATUS_B_BINARY, half_day = !(r->status_b & STATUS_B_24H);
 	unsigned s, min, h, d, mon, y, century;
 	bool pm = half_day && (r->hour & HOUR_PM);
+	u8 hour = half_day ? r->hour & (u8)~HOUR_PM : r->hour;
 	u64 days;
 
 	if (!decode(r->second, binary, &s) || !decode(r->minute, binary, &min) ||
 	    !decode(r->day, binary, &d) || !decode(r->month, binary, &mon) ||
-	    !decode(r->year, binary, &y) ||
-	    !decode(half_day ? r->hour & ~HOUR_PM : r->hour, binary, &h))
+	    !decode(r->year, binary, &y) || !decode(hour, binary, &h))
 		return -EINVAL;
 	if (half_day) {
 		if (h < 1 || h > 12)

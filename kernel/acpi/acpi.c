@@ -215,13 +215,16 @@ int acpi_init(const struct bootinfo *bi)
 	static struct xsdt_info list; /* too large for the boot stack */
 	const struct acpi_sdt *root_table;
 	struct rsdp_info root;
+	const char *name;
 	u32 length;
 
 	if (!find_root(bi, &root))
 		return -ENODEV;
 	root_table = map_table(root.table, &length);
-	if (!root_table || !good(root.is_xsdt ? "XSDT" : "RSDT",
-				 xsdt_read(root_table, length, root.is_xsdt, &list)))
+	if (!root_table)
+		return -ENODEV;
+	name = root.is_xsdt ? "XSDT" : "RSDT";
+	if (!good(name, xsdt_read(root_table, length, root.is_xsdt, &list)))
 		return -ENODEV;
 	if (list.dropped)
 		printk_error("acpi: %u tables beyond %u are ignored", list.dropped, XSDT_MAX);

@@ -73,12 +73,13 @@ static void read_windows(const struct aml_tables *t, struct aml_pci_root *root)
 
 bool aml_pci_reaches(const struct aml_pci_root *root, bool io, u64 first, u64 last)
 {
+	enum aml_window_type type = io ? AML_WINDOW_IO : AML_WINDOW_MEMORY;
 	bool known = false;
 
 	for (unsigned i = 0; i < root->nr_windows; i++) {
 		const struct aml_window *w = &root->window[i];
 
-		if (w->type != (io ? AML_WINDOW_IO : AML_WINDOW_MEMORY))
+		if (w->type != type)
 			continue;
 		if (w->first <= first && last <= w->last)
 			return true;
@@ -282,21 +283,27 @@ static int read_entry(const struct aml_tables *t, const struct aml_name *in, str
 	return 0;
 }
 
+/* The number of a package's elements is a byte, a VarPackage's an integer. */
+static bool skip_count(struct aml_span *package, u16 op)
+{
+	u64 elements;
+	u8 byte;
+
+	return op == AML_PACKAGE ? aml_take(package, &byte) : aml_take_integer(package, &elements);
+}
+
 int aml_pci_route(const struct aml_tables *t, const struct aml_name *bus, u8 device, u8 pin,
 		  u8 interrupt_line, struct aml_pci_route *out)
 {
 	struct aml_span s, table, entry;
 	struct aml_name in;
 	u16 op;
-	u64 elements;
-	u8 byte;
 	int err = aml_constant(t, bus, SEG("_PRT"), &s, &in);
 
 	if (err)
 		return err == -ENODEV ? err : -ENOENT;
 	if (!aml_take_op(&s, &op) || (op != AML_PACKAGE && op != AML_VAR_PACKAGE) ||
-	    !aml_take_package(&s, &table) ||
-	    !(op == AML_PACKAGE ? aml_take(&table, &byte) : aml_take_integer(&table, &elements)))
+	    !aml_take_package(&s, &table) || !skip_count(&table, op))
 		return -ENOENT;
 	while (table.left) {
 		if (!aml_take_op(&table, &op) || op != AML_PACKAGE ||

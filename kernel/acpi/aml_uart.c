@@ -62,6 +62,7 @@ static void read_place(const struct aml_resource *r, struct acpi_uart *out)
 	struct aml_span body = r->body;
 	struct aml_window window;
 	bool port = r->tag == PORT || r->tag == FIXED_PORT;
+	unsigned width = port ? 2 : 4;
 	u64 address = 0;
 
 	if (out->address)
@@ -73,7 +74,7 @@ static void read_place(const struct aml_resource *r, struct acpi_uart *out)
 		/* Behind a byte of flags, but for the fixed port, which has none. */
 		out->mmio = !port;
 		if ((r->tag != FIXED_PORT && !aml_skip(&body, 1)) ||
-		    !aml_take_bytes(&body, port ? 2 : 4, &address))
+		    !aml_take_bytes(&body, width, &address))
 			address = 0;
 	}
 	out->address = out->mmio || address <= 0xfff8 ? address : 0;

@@ -211,10 +211,14 @@ static bool run_store(struct aml_span *code, const u64 *arg0, struct stored *s)
 	struct aml_name target;
 	u8 source = code->left ? *code->p : AML_ZERO;
 	u64 value = *arg0;
+	bool taken;
 	u16 op;
 
-	if (source == AML_ARG0 || source == AML_STRING ? !aml_skip_value(code)
-						       : !aml_take_integer(code, &value))
+	if (source == AML_ARG0 || source == AML_STRING)
+		taken = aml_skip_value(code);
+	else
+		taken = aml_take_integer(code, &value);
+	if (!taken)
 		return false;
 	debug = *code;
 	if (aml_take_op(&debug, &op) && op == AML_DEBUG) {

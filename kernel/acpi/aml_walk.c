@@ -50,9 +50,11 @@ static void visit(struct walk *w, const struct aml_name *scope, const struct aml
 {
 	struct aml_name path;
 
+	if (w->ifs)
+		op = AML_IF;
 	if (!resolve(scope, name, &path))
 		w->cut = true;
-	else if (!w->fn(w->ctx, &path, w->ifs ? AML_IF : op, value))
+	else if (!w->fn(w->ctx, &path, op, value))
 		w->done = true;
 }
 

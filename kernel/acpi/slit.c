@@ -24,7 +24,7 @@ const char *slit_read(const void *table, size_t size, struct slit_info *out)
 			u8 d = out->distance[i * out->count + k];
 
 			/* Only the own domain is at 10, nothing is nearer. */
-			if (i == k ? d != 10 : d <= 10)
+			if (d < 10 || (d == 10) != (i == k))
 				return "a distance is impossible";
 		}
 	return NULL;

@@ -28,6 +28,7 @@ const char *spcr_read(const void *table, size_t size, struct acpi_uart *out)
 {
 	struct acpi_spcr t;
 	const char *reason = acpi_read_fixed(table, size, "SPCR", &t, sizeof(t));
+	u64 align;
 
 	if (reason)
 		return reason;
@@ -46,7 +47,8 @@ const char *spcr_read(const void *table, size_t size, struct acpi_uart *out)
 			       ? NULL
 			       : "its port is neither I/O nor memory";
 	out->wide = t.base.access_size == ACCESS_DWORD || t.base.bit_width == 32;
-	return out->address < BIT(52) - 32 && IS_ALIGNED(out->address, out->wide ? 4 : 1)
+	align = out->wide ? 4 : 1;
+	return out->address < BIT(52) - 32 && IS_ALIGNED(out->address, align)
 		       ? NULL
 		       : "its address is impossible";
 }

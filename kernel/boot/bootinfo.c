@@ -130,7 +130,8 @@ static enum boot_memory type_of(u32 type, bool efi)
 		[9] = BOOT_MEMORY_ACPI,         [10] = BOOT_MEMORY_NVS,
 	};
 	const u8 *types = efi ? uefi : loader;
-	u8 known = type < (efi ? ARRAY_SIZE(uefi) : ARRAY_SIZE(loader)) ? types[type] : 0;
+	size_t nr_types = efi ? ARRAY_SIZE(uefi) : ARRAY_SIZE(loader);
+	u8 known = type < nr_types ? types[type] : 0;
 
 	return known ? (enum boot_memory)known : BOOT_MEMORY_RESERVED;
 }
@@ -138,14 +139,13 @@ static enum boot_memory type_of(u32 type, bool efi)
 /* The loader's map, or the EFI one, which has the same head: its descriptors' size and version. */
 static const char *read_mmap(const u8 *tag, u32 size, bool efi, struct raw_map *raw)
 {
+	size_t least = efi ? sizeof(struct efi_memory_descriptor) : sizeof(struct mb2_mmap_entry);
 	struct mb2_mmap m;
 
 	if (size < sizeof(m))
 		return "the memory map tag is too short";
 	memcpy(&m, tag, sizeof(m));
-	if (m.entry_size <
-		    (efi ? sizeof(struct efi_memory_descriptor) : sizeof(struct mb2_mmap_entry)) ||
-	    m.entry_size > size)
+	if (m.entry_size < least || m.entry_size > size)
 		return "the memory map's entry size is wrong";
 	for (u64 at = sizeof(m); at + m.entry_size <= size; at += m.entry_size) {
 		struct efi_memory_descriptor d;

@@ -174,11 +174,12 @@ static void look_at_no_reboot(const struct pci_function *f, enum tco_way way, u1
 {
 	u32 rcba = way == BY_ISA ? pci_read(f->address, LPC_RCBA, 4) : 0;
 	volatile u8 *gcs = rcba & 1 ? mmio_map((rcba & 0xffffc000) + RCBA_GCS, 4) : NULL;
+	bool no_reboot = gcs ? mmio_read32(gcs) & GCS_NO_REBOOT : control & TCO1_NO_REBOOT;
 
 	if (way != BY_SMBUS_CONTROL && !gcs)
 		set(w, HOST_WATCHDOG_UNKNOWN,
 		    "it runs, and whether it restarts the machine cannot be seen");
-	else if (gcs ? mmio_read32(gcs) & GCS_NO_REBOOT : control & TCO1_NO_REBOOT)
+	else if (no_reboot)
 		set(w, HOST_WATCHDOG_HARMLESS, "NO_REBOOT is set");
 	else
 		set(w, HOST_WATCHDOG_RUNS, RESTARTS);

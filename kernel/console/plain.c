@@ -60,8 +60,8 @@ static unsigned utf8(const u8 *s, unsigned n)
 	for (unsigned i = 2; i < size; i++)
 		if (!within(s[i], 0x80, 0xbf))
 			return 0;
-	if (s[0] == 0xe2 &&
-	    (s[1] == 0x80 ? within(s[2], 0xaa, 0xae) : s[1] == 0x81 && within(s[2], 0xa6, 0xa9)))
+	if (s[0] == 0xe2 && ((s[1] == 0x80 && within(s[2], 0xaa, 0xae)) ||
+			     (s[1] == 0x81 && within(s[2], 0xa6, 0xa9))))
 		return 0;
 	return size;
 }

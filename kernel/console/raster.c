@@ -23,6 +23,7 @@ static bool add_color(const u8 color[2], u8 bpp, u32 *pixel)
 static const char *check(const struct boot_framebuffer *fb)
 {
 	u64 size = (u64)fb->pitch * fb->height;
+	u32 unit;
 
 	switch (fb->type) {
 	case BOOT_SCREEN_RGB: break;
@@ -39,8 +40,8 @@ static const char *check(const struct boot_framebuffer *fb)
 	/*
 	 * Lines begin where a pixel may be written at once; one of three bytes is written by bytes.
 	 */
-	if (fb->pitch < fb->width * fb->bpp / 8 || fb->pitch % (fb->bpp == 32 ? 4 : 2) ||
-	    size > MAX_SIZE)
+	unit = fb->bpp == 32 ? 4 : 2;
+	if (fb->pitch < fb->width * fb->bpp / 8 || fb->pitch % unit || size > MAX_SIZE)
 		return "the length of its lines makes no sense";
 	if (!fb->address || fb->address % 4 || fb->address > PHYS_LIMIT - size)
 		return "its address makes no sense";

@@ -74,12 +74,12 @@ static bool special(struct dmar_info *d, const u8 *e)
 static bool alias(struct dmar_info *d, const u8 *e, u16 first, u16 last)
 {
 	u16 as = id_at(e + 5);
+	bool own = first == last && as == first;
+	u16 type = own ? DMAR_SCOPE_RANGE : DMAR_SCOPE_ALIAS;
 
-	if (!add_scope(d, first == last && as == first ? DMAR_SCOPE_RANGE : DMAR_SCOPE_ALIAS, first,
-		       last, e[3]))
+	if (!add_scope(d, type, first, last, e[3]))
 		return false;
-	return (first == last && as == first) || !(e[3] & ACPI_IVHD_SETTINGS) ||
-	       add_scope(d, DMAR_SCOPE_RANGE, as, as, e[3]);
+	return own || !(e[3] & ACPI_IVHD_SETTINGS) || add_scope(d, DMAR_SCOPE_RANGE, as, as, e[3]);
 }
 
 /* The lengths have been checked when the table was read. */

@@ -55,10 +55,13 @@ static bool bridge_passes_memory(const struct pci_function *b, u64 first, u64 la
 
 bool pci_bridges_pass(const struct pci_function *f, bool io, u64 first, u64 last)
 {
-	for (f = pci_bridge_of(f); f; f = pci_bridge_of(f))
-		if (!(io ? bridge_passes_ports(f, first, last)
-			 : bridge_passes_memory(f, first, last)))
+	for (f = pci_bridge_of(f); f; f = pci_bridge_of(f)) {
+		bool passed = io ? bridge_passes_ports(f, first, last)
+				 : bridge_passes_memory(f, first, last);
+
+		if (!passed)
 			return false;
+	}
 	return true;
 }
 
@@ -77,8 +80,10 @@ static const char *away(const struct pci_function *f, unsigned i)
 		return "one of its BARs lies in no window of its root bus";
 	if (window == PCI_WINDOW_IN)
 		return NULL;
-	meant = pci_bridge_of(f) ? pci_bridges_pass(f, io, b->base, b->base + b->size - 1)
-				 : f->command & (io ? PCI_COMMAND_IO : PCI_COMMAND_MEMORY);
+	if (pci_bridge_of(f))
+		meant = pci_bridges_pass(f, io, b->base, b->base + b->size - 1);
+	else
+		meant = f->command & (io ? PCI_COMMAND_IO : PCI_COMMAND_MEMORY);
 	return meant && i != PCI_ROM_BAR
 		       ? NULL
 		       : "nothing says that one of its BARs lies where its root bus is: facts (margay-facts)";

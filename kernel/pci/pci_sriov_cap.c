@@ -77,11 +77,13 @@ const char *sriov_unfit(const struct sriov *s, const struct pci_address *pf, uns
 		return "its virtual functions have all the same address";
 	if (!sriov_address(s, pf, count - 1, &last) || last.bus > last_bus)
 		return "its virtual functions need bus numbers that the bridge above it does not have: more in the setup (SR-IOV)";
-	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
-		if (s->bar[i].base + (s->bar[i].size ? s->bar[i].size * count - 1 : 0) <
-			    s->bar[i].base ||
-		    s->bar[i].size > BIT(48) / count)
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
+		const struct pci_bar *b = &s->bar[i];
+		u64 end = b->base + (b->size ? b->size * count - 1 : 0);
+
+		if (end < b->base || b->size > BIT(48) / count)
 			return "the BARs of its virtual functions end beyond the address space";
+	}
 	return NULL;
 }
 

@@ -66,6 +66,7 @@ int clock_init(void)
 {
 	const struct fadt_info *fadt = acpi.fadt;
 	u64 enumerated = tsc_enumerated_hz();
+	u8 century;
 
 	hpet_init(acpi.hpet);
 	pmtimer_init(fadt);
@@ -74,7 +75,8 @@ int clock_init(void)
 	if (!tsc_hz)
 		return -ENODEV;
 	boot_tsc = rdtsc();
-	if (rtc_read(fadt ? fadt->century : 0, &boot_seconds))
+	century = fadt ? fadt->century : 0;
+	if (rtc_read(century, &boot_seconds))
 		boot_seconds = 0;
 	return 0;
 }

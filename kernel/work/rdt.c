@@ -176,8 +176,11 @@ static void change(const void *owner, bool enter)
 			s->owner = NULL;
 		store(&caps, cache);
 	}
-	if (s || id)
-		host_wrmsr(MSR_PQR_ASSOC, enter ? (u64)(s ? s->class : 0) << 32 | id : 0);
+	if (s || id) {
+		u64 class = s ? s->class : 0;
+
+		host_wrmsr(MSR_PQR_ASSOC, enter ? class << 32 | id : 0);
+	}
 	spin_unlock(&lock);
 }
 

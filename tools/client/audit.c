@@ -51,13 +51,13 @@ const char *audit_user(void)
 {
 	static char name[MARGAY_USER_MAX + 1];
 	const char *sudo = getenv("SUDO_USER"), *sudo_uid = getenv("SUDO_UID");
-	unsigned long uid = login_uid();
+	unsigned long uid = login_uid(), user = uid == NOBODY ? getuid() : uid;
 
 	/* One of a directory of users: sudo knows his name. */
 	if (sudo && *sudo && (uid == NOBODY || (sudo_uid && strtoul(sudo_uid, NULL, 10) == uid)))
 		snprintf(name, sizeof(name), "%s", sudo);
-	else if (!find_name(uid == NOBODY ? getuid() : uid, name, sizeof(name)))
-		snprintf(name, sizeof(name), "uid=%lu", uid == NOBODY ? getuid() : uid);
+	else if (!find_name(user, name, sizeof(name)))
+		snprintf(name, sizeof(name), "uid=%lu", user);
 	return name;
 }
 

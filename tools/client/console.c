@@ -92,10 +92,10 @@ void command_console(const struct words *w)
 	}
 	for (;;) {
 		char *answer, *leave;
+		int err, patience = put_output(w->arg[0], &at, plain) ? 0 : POLL_MS;
 		ssize_t n;
-		int err;
 
-		if (poll(&in, 1, put_output(w->arg[0], &at, plain) ? 0 : POLL_MS) <= 0)
+		if (poll(&in, 1, patience) <= 0)
 			continue;
 		n = read(STDIN_FILENO, text + head, MANAGEMENT_TYPED);
 		leave = n > 0 && terminal ? memchr(text + head, DETACH, (size_t)n) : NULL;

@@ -68,7 +68,10 @@ static void put_line(const struct nodelog_line *line)
 	}
 	begin_object();
 	printf("{\"time\":");
-	line->ms ? printf("%lu.%03lu", line->ms / 1000, line->ms % 1000) : printf("null");
+	if (line->ms)
+		printf("%lu.%03lu", line->ms / 1000, line->ms % 1000);
+	else
+		printf("null");
 	printf(",\"priority\":%d,\"text\":", line->priority);
 	json_text(line->text, strlen(line->text));
 	putchar('}');

@@ -272,8 +272,9 @@ static const struct command *find(int *argc, char ***argv)
 	for (const struct command *c = commands;
 	     c < commands + sizeof(commands) / sizeof(*commands); c++) {
 		int words = strchr(c->name, ' ') ? 2 : 1;
+		const char *typed = words == 2 ? two : **argv;
 
-		if (*argc < words || strcmp(words == 2 ? two : **argv, c->name) != 0)
+		if (*argc < words || strcmp(typed, c->name) != 0)
 			continue;
 		*argc -= words;
 		*argv += words;

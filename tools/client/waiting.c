@@ -62,14 +62,14 @@ static int wait_for_news(int watch, double passed, double seconds)
 {
 	struct pollfd news = { .fd = watch, .events = POLLIN };
 	long ms = MIN(MAX((long)(passed * 1000 / SELDOM), POLL_MS), LONGEST_MS);
+	int patience = seconds < 0 ? -1 : (int)((seconds - passed) * 1000) + 1;
 	char bytes[64];
 
 	if (watch < 0) {
 		pause_ms(ms);
 		return -1;
 	}
-	if (poll(&news, 1, seconds < 0 ? -1 : (int)((seconds - passed) * 1000) + 1) <= 0 ||
-	    read(watch, bytes, sizeof(bytes)) > 0)
+	if (poll(&news, 1, patience) <= 0 || read(watch, bytes, sizeof(bytes)) > 0)
 		return watch;
 	close(watch);
 	return -1;

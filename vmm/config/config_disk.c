@@ -11,12 +11,17 @@ int config_set_disk(struct parser *p, struct span v)
 {
 	struct vm_config *c = p->config;
 	struct vm_config_disk *d = &c->disk[c->nr_disks];
+	int err;
 
 	if (c->nr_disks == VM_DISKS_MAX)
 		return config_fail(p, "disk: expected at most %u disks", VM_DISKS_MAX);
 	p->text = d->name;
-	if (span_skip(&v, "scratch:") ? config_size(p, v, &d->scratch) : config_module_name(p, v))
-		return -EINVAL;
+	if (span_skip(&v, "scratch:"))
+		err = config_size(p, v, &d->scratch);
+	else
+		err = config_module_name(p, v);
+	if (err)
+		return err;
 	d->line = p->line;
 	c->nr_disks++;
 	return 0;

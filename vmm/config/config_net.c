@@ -56,8 +56,8 @@ static int set_mac(struct parser *p, struct vm_config_net *n, struct span v)
 			continue;
 		}
 		right = hex_digit(v.p[i]) >= 0;
-		n->mac = right ? n->mac | (u64)hex_digit(v.p[i]) << (i / 3 * 8 + (i % 3 ? 0 : 4))
-			       : n->mac;
+		if (right)
+			n->mac |= (u64)hex_digit(v.p[i]) << (i / 3 * 8 + (i % 3 ? 0 : 4));
 	}
 	if (!right || !n->mac || n->mac & 1)
 		return config_wrong(p, "net: mac",

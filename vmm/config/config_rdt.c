@@ -24,13 +24,13 @@ int config_set_cache(struct parser *p, struct span v)
 int config_set_bandwidth(struct parser *p, struct span v)
 {
 	struct span rest = v;
-	u64 number;
+	u64 number, most;
 	bool percent, right;
 
 	right = span_number(&rest, 10, &number) && number;
 	percent = span_skip(&rest, "%");
-	if (!right || (!percent && !span_skip(&rest, "G")) || rest.n ||
-	    number > (percent ? 99 : GIGABYTES_MAX))
+	most = percent ? 99 : GIGABYTES_MAX;
+	if (!right || (!percent && !span_skip(&rest, "G")) || rest.n || number > most)
 		return config_wrong(
 			p, "bandwidth",
 			"a part of the memory bandwidth from 1% to 99%, or GB/s like 20G", v);

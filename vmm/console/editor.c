@@ -100,7 +100,9 @@ static void replace(struct editor *e, const char *text)
 /* Older or younger lines; past the youngest there is an empty one. */
 static void browse(struct editor *e, bool older)
 {
-	if (older ? e->browsed == e->nr_history : !e->browsed)
+	unsigned last = older ? e->nr_history : 0;
+
+	if (e->browsed == last)
 		return;
 	e->browsed += older ? 1 : -1u;
 	replace(e, e->browsed ? e->history[e->browsed - 1] : "");

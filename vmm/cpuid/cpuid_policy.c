@@ -47,9 +47,10 @@ struct build {
 
 static struct cpuid_regs host(const struct build *b, u32 leaf, u32 subleaf)
 {
+	u32 max = leaf < LEAF_EXT ? b->host_max : b->host_max_ext;
 	struct cpuid_regs r = { 0 };
 
-	if (leaf <= (leaf < LEAF_EXT ? b->host_max : b->host_max_ext))
+	if (leaf <= max)
 		b->in->host(b->in->ctx, leaf, subleaf, &r);
 	return r;
 }
@@ -260,9 +261,10 @@ static void leaf_tile(struct build *b, u32 leaf)
 static void leaf_first(struct build *b, u32 leaf)
 {
 	struct cpuid_regs r = host(b, leaf, 0);
+	u64 state = leaf == 0x1e ? XCR0_TILEDATA : XCR0_ZMM_HI256;
 
 	r.eax = 0;
-	if (b->t->xcr0_allowed & (leaf == 0x1e ? XCR0_TILEDATA : XCR0_ZMM_HI256))
+	if (b->t->xcr0_allowed & state)
 		add_leaf(b, leaf, 0, true, r);
 }
 

@@ -62,8 +62,10 @@ void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpu
 		break;
 	case 4:
 		/* Behind the last cache the register is 0. */
-		r->eax = r->eax & 0x1f ? with(with(r->eax, 14, 12, shared ? ids : 0), 26, 6, ids)
-				       : 0;
+		if (r->eax & 0x1f)
+			r->eax = with(with(r->eax, 14, 12, shared ? ids : 0), 26, 6, ids);
+		else
+			r->eax = 0;
 		break;
 	case 0xb:
 	case 0x1f: *r = level(subleaf, width, nr_vcpus); break;
@@ -76,7 +78,10 @@ void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpu
 			r->ecx = MIN(nr_vcpus - 1, 0xffu) | width << 12;
 		break;
 	case 0x8000001d:
-		r->eax = r->eax & 0x1f ? with(r->eax, 14, 12, shared ? nr_vcpus - 1 : 0) : 0;
+		if (r->eax & 0x1f)
+			r->eax = with(r->eax, 14, 12, shared ? nr_vcpus - 1 : 0);
+		else
+			r->eax = 0;
 		break;
 	case 0x8000001e: *r = (struct cpuid_regs){ .ebx = apic_id & 0xff }; break;
 	}

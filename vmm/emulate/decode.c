@@ -130,9 +130,9 @@ static int vector_prefix(struct decoder *d, u8 b)
 			d->map = MAP_PLAIN;
 		decode_fetch(d);
 	} else {
-		u8 n = b == 0x62 ? payload & 7 : payload & 0x1f;
+		u8 n = b == 0x62 ? payload & 7 : payload & 0x1f, most = b == 0x62 ? 6 : 3;
 
-		if (n > (b == 0x62 ? 6 : 3) || vex_map[n] == MAP_ONE_BYTE)
+		if (n > most || vex_map[n] == MAP_ONE_BYTE)
 			return -EINVAL;
 		if (b == 0x62 && payload & 8)
 			return -EINVAL;

@@ -61,9 +61,11 @@ static bool meets_lost(struct vcpu *vcpu, gpa_t page)
 static int access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write, u64 *value)
 {
 	void *ram = guest_ptr(vcpu->vm, addr, size);
+	bool copied;
 
 	if (ram) {
-		if (!(write ? mc_copy(ram, value, size) : mc_copy(value, ram, size)))
+		copied = write ? mc_copy(ram, value, size) : mc_copy(value, ram, size);
+		if (!copied)
 			guest_lost(vcpu->vm);
 	} else if (unlikely(meets_lost(vcpu, addr))) {
 		return -EAGAIN;

@@ -16,7 +16,7 @@ static bool plain(const struct insn *i)
 
 unsigned lean_mmio(struct vcpu *vcpu, gpa_t addr, bool write)
 {
-	u64 rip = vcpu->regs.rip, in_page = rip & (PAGE_SIZE - 1), word[2], offset,
+	u64 rip = vcpu->regs.rip, in_page = rip & (PAGE_SIZE - 1), word[2], made, offset,
 	    *gpr = vcpu->regs.gpr;
 	const struct guest_path *path = &vcpu->fetched;
 	struct decoded *d = &vcpu->decoded[rip % INSNS_DECODED];
@@ -41,8 +41,8 @@ unsigned lean_mmio(struct vcpu *vcpu, gpa_t addr, bool write)
 	 * The bytes may have changed since the CPU made the access: no other one is made in its
 	 * place.
 	 */
-	if (i->to_mem != write ||
-	    (((u64)i->disp + (i->has_base ? gpr[i->base] : 0)) ^ addr.v) & (PAGE_SIZE - 1))
+	made = (u64)i->disp + (i->has_base ? gpr[i->base] : 0);
+	if (i->to_mem != write || (made ^ addr.v) & (PAGE_SIZE - 1))
 		return 0;
 	r = mmio_find(vcpu->vm, addr.v, 4, &offset);
 	if (!r || !(r->ops->sizes & 4) || !IS_ALIGNED(addr.v, 4))

@@ -42,13 +42,15 @@ unsigned gdb_memory(struct vcpu *vcpu, u64 address, u8 *bytes, unsigned n, bool 
 	struct guest_fault f;
 	unsigned done, len;
 	gpa_t pa;
+	int err;
 
 	for (done = 0; done < n; done += len) {
 		len = (unsigned)MIN(n - done, PAGE_SIZE - ((address + done) & (PAGE_SIZE - 1)));
 		if (guest_translate(vcpu, address + done, ACCESS_DEBUG, &pa, &f))
 			break;
-		if (write ? guest_write(vm, pa, bytes + done, len)
-			  : guest_read(vm, pa, bytes + done, len))
+		err = write ? guest_write(vm, pa, bytes + done, len)
+			    : guest_read(vm, pa, bytes + done, len);
+		if (err)
 			break;
 		for (struct soft *s = soft; s < soft + SOFT_MAX; s++) {
 			u8 *byte = bytes + done + (s->gpa - pa.v), int3 = INT3;

@@ -105,6 +105,7 @@ int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_
 			  RFLAGS_IF | RFLAGS_DF | RFLAGS_OF | RFLAGS_IOPL | RFLAGS_NT | RFLAGS_RF |
 			  RFLAGS_AC | BIT(21);
 	const struct run *r = find_run(i, &i);
+	bool fits;
 	u64 v = 0;
 
 	if (!r)
@@ -113,8 +114,9 @@ int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_
 	switch ((enum kind)r->kind) {
 	case GENERAL: vcpu->regs.gpr[r->first[i]] = v; return 0;
 	case RIP:
-		if (hvm->get(vcpu, HVM_EFER) & EFER_LMA ? (u64)((s64)(v << 16) >> 16) != v
-							: v >> 32)
+		fits = hvm->get(vcpu, HVM_EFER) & EFER_LMA ? (u64)((s64)(v << 16) >> 16) == v
+							   : !(v >> 32);
+		if (!fits)
 			return -EINVAL;
 		vcpu->regs.rip = v;
 		vcpu->halted = false;

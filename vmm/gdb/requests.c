@@ -168,18 +168,26 @@ static void read_memory(struct call *c)
 		say_result(c, -EFAULT);
 }
 
+static bool take_bytes(struct call *c, bool binary, u8 *bytes, u64 n)
+{
+	if (!binary)
+		return hex_bytes(c, bytes, (unsigned)n);
+	if ((u64)(c->end - c->p) != n)
+		return false;
+	memcpy(bytes, c->p, n);
+	return true;
+}
+
 static void write_memory(struct call *c, bool binary)
 {
 	u8 bytes[GDB_PACKET];
 	u64 address, n;
 
 	if (!range(c, &address, &n) || !skip(c, ":") || n > sizeof(bytes) ||
-	    (binary ? (u64)(c->end - c->p) != n : !hex_bytes(c, bytes, (unsigned)n))) {
+	    !take_bytes(c, binary, bytes, n)) {
 		say_result(c, -EINVAL);
 		return;
 	}
-	if (binary)
-		memcpy(bytes, c->p, n);
 	say_result(c, gdb_memory(c->vcpu, address, bytes, (unsigned)n, true) == n ? 0 : -EFAULT);
 }
 

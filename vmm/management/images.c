@@ -367,6 +367,7 @@ int management_images(const struct vm_config_control *, unsigned, struct span)
 	for (unsigned i = 0; (m = host_module(i)); i++) {
 		const struct image *image = find(m->name);
 		char hash[HEX + 1] = "-";
+		bool used;
 
 		/* What VMs are bound to stands there under its name. */
 		if (!m->name[0] || (!image && find_bound(m->name))) {
@@ -376,10 +377,9 @@ int management_images(const struct vm_config_control *, unsigned, struct span)
 		if (image)
 			for (unsigned k = 0; k < IMAGE_HASH; k++)
 				snprintf(hash + 2 * k, 3, "%02x", image->content->hash[k]);
+		used = image ? is_used(image) : vms_name_module(m->name);
 		management_say("name=%s\tsize=%lu\tsha256=%s\tused=%s\tboot=%s", m->name, m->size,
-			       hash,
-			       (image ? is_used(image) : vms_name_module(m->name)) ? "yes" : "no",
-			       image ? "no" : "yes");
+			       hash, used ? "yes" : "no", image ? "no" : "yes");
 	}
 	return 0;
 }

@@ -67,7 +67,10 @@ static void say_vm(const struct vm_config_control *control, unsigned i)
 int management_list(const struct vm_config_control *control, unsigned, struct span)
 {
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
-		monitor_vm_name(i)[0] ? say_vm(control, i) : management_skip();
+		if (monitor_vm_name(i)[0])
+			say_vm(control, i);
+		else
+			management_skip();
 	return 0;
 }
 

@@ -121,9 +121,9 @@ static bool add_msi(struct pci_config *c, u16 at, u16 limit)
 {
 	u32 control = c->io.read(c->io.ctx, at, 4) >> 16;
 	u16 data = (u16)(at + PCI_MSI_DATA(control));
+	unsigned end = data + (control & PCI_MSI_MASKS ? 8u : 4u);
 
-	if (c->msi || data + (control & PCI_MSI_MASKS ? 8 : 4) > limit ||
-	    !add_value(c, at + PCI_MSI_ADDRESS, 0, ~3u, 0) ||
+	if (c->msi || end > limit || !add_value(c, at + PCI_MSI_ADDRESS, 0, ~3u, 0) ||
 	    (control & PCI_MSI_64 && !add_value(c, at + PCI_MSI_ADDRESS + 4, 0, ~0u, 0)) ||
 	    !add_value(c, data, 0, 0xffff, 0))
 		return false;

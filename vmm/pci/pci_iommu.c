@@ -112,13 +112,13 @@ static int fill(struct vm *vm)
 
 static int refuse(struct vm *vm, int err)
 {
-	if (err == -ENOMEM)
-		return host_no_memory(vm->name);
-	return err ? pci_refuse(vm,
-				err == -ERANGE
-					? "its memory ends beyond the address bits of the IOMMUs"
-					: "the IOMMU of one of its functions does not work")
-		   : 0;
+	switch (err) {
+	case 0: return 0;
+	case -ENOMEM: return host_no_memory(vm->name);
+	case -ERANGE:
+		return pci_refuse(vm, "its memory ends beyond the address bits of the IOMMUs");
+	default: return pci_refuse(vm, "the IOMMU of one of its functions does not work");
+	}
 }
 
 /*

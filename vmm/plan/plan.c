@@ -209,13 +209,14 @@ static bool spread_over_few(const struct plan_host *h, const struct vm_config *c
 
 static int choose_of_nodes(struct plan_host *h, const struct vm_config *c, struct config_error *err)
 {
-	unsigned have[PLAN_NODES], cpus[PLAN_NODES], total = 0;
+	unsigned have[PLAN_NODES], cpus[PLAN_NODES], total = 0, wanted;
 
 	for (unsigned n = 0; n < plan_nodes(h); n++) {
 		have[n] = usable_on(h, n);
 		total += have[n];
 	}
-	if (!total || !spread_over_few(h, c, have, c->cpus ? c->cpus : total, cpus))
+	wanted = c->cpus ? c->cpus : total;
+	if (!total || !spread_over_few(h, c, have, wanted, cpus))
 		return refuse_count(h, c, c->cpus ? c->cpus : 1, err);
 	for (unsigned n = 0; n < plan_nodes(h); n++)
 		choose_on(h, n, cpus[n]);

@@ -354,6 +354,7 @@ int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], st
 		struct config_error *err)
 {
 	u64 free[PLAN_NODES], piece[PLAN_NODES], total = 0;
+	int full;
 
 	for (unsigned n = 0; n < plan_nodes(h); n++)
 		free[n] = plan_free(h, n, &piece[n]);
@@ -370,7 +371,8 @@ int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], st
 		return refuse_memory(h, c, demand, free, piece, err);
 	if (plan_for_devices(c) && !take_remote(h, c, h->cpu[p->cpu[0]].node, PAGE_SIZE_2M, p))
 		return refuse_memory(h, c, demand, free, piece, err);
-	if (plan_for_devices(c) ? map_for_devices(c, p) : map_offset(p)) {
+	full = plan_for_devices(c) ? map_for_devices(c, p) : map_offset(p);
+	if (full) {
 		vm_config_error(err, c->file, c->line_memory, "memory: in more than %u pieces",
 				PLAN_EXTENTS);
 		return -ENOMEM;

@@ -183,12 +183,13 @@ const char *microcode_find(const u8 *file, size_t size, const struct microcode_c
 			   struct microcode *out)
 {
 	bool amd = size >= 4 && get32(file) == AMD_MAGIC;
+	enum cpu_vendor vendor = amd ? CPU_AMD : CPU_INTEL;
 	const char *error;
 
 	*out = (struct microcode){ 0 };
 	if (!amd && (size < 4 || get32(file) != 1))
 		return "neither Intel's updates nor AMD's container";
-	if (cpu->vendor != (amd ? CPU_AMD : CPU_INTEL))
+	if (cpu->vendor != vendor)
 		return amd ? "it is for AMD's CPUs" : "it is for Intel's CPUs";
 	error = (amd ? amd_find : intel_find)(file, size, cpu, out);
 	if (error)

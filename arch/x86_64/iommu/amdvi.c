@@ -117,7 +117,7 @@ static bool amdvi_flush(struct iommu_unit *u, unsigned domain)
 static int amdvi_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 {
 	u64 *d = device(u, bdf);
-	unsigned old = (u16)d[1];
+	unsigned flushed = domain ? domain : (u16)d[1];
 
 	/* Blocked first: the unit reads the entry in parts. */
 	put(&d[0], blocked(u, d));
@@ -127,7 +127,7 @@ static int amdvi_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 	put(&d[1], (d[1] & AMDVI_DTE_SYSMGT(~0u)) | domain);
 	put(&d[0], domain ? AMDVI_DTE(root) | AMDVI_R | AMDVI_W : blocked(u, d));
 	queue(u, AMDVI_DROP_DEVICE(bdf), 0);
-	return amdvi_flush(u, domain ? domain : old) ? 0 : -EIO;
+	return amdvi_flush(u, flushed) ? 0 : -EIO;
 }
 
 /* ---- interrupts ------------------------------------------------------------------------- */

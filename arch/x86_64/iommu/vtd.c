@@ -165,16 +165,16 @@ static u64 *context(struct iommu_unit *u, u16 bdf)
 static int vtd_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 {
 	u64 *e = context(u, bdf);
-	unsigned old;
+	unsigned flushed;
 
 	if (!e)
 		return -ENOMEM;
-	old = (unsigned)(e[1] >> VTD_CONTEXT_DOMAIN_SHIFT & 0xffff);
+	flushed = domain ? domain : (unsigned)(e[1] >> VTD_CONTEXT_DOMAIN_SHIFT & 0xffff);
 	put(u, &e[0], 0);
 	put(u, &e[1], domain ? VTD_CONTEXT_4_LEVELS | (u64)domain << VTD_CONTEXT_DOMAIN_SHIFT : 0);
 	if (domain)
 		put(u, &e[0], root | VTD_PRESENT);
-	return flush_or_break(u, domain ? domain : old) ? 0 : -EIO;
+	return flush_or_break(u, flushed) ? 0 : -EIO;
 }
 
 /* ---- interrupts ------------------------------------------------------------------------- */

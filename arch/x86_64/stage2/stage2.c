@@ -244,6 +244,7 @@ int stage2_execute(struct stage2 *s, u64 gpa)
 
 	for (unsigned level = STAGE2_LEVELS - 1;; level--) {
 		u64 *e = &table[gpa >> LEVEL_SHIFT(level) & (ENTRIES - 1)];
+		unsigned more = level == LEAF_2M ? STAGE2_X : 0;
 
 		if (!s->fmt->present(*e))
 			return -ENOENT;
@@ -253,7 +254,7 @@ int stage2_execute(struct stage2 *s, u64 gpa)
 					       s->fmt->prot(*e) | STAGE2_X, s->fmt->type(*e)));
 			return 0;
 		}
-		if (is_leaf(*e, level) && split(s, e, level, level == LEAF_2M ? STAGE2_X : 0))
+		if (is_leaf(*e, level) && split(s, e, level, more))
 			return -ENOMEM;
 		table = child(s, *e);
 	}

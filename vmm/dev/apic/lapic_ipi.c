@@ -32,9 +32,9 @@ static bool match_logical_x2apic(u32 id, u32 dest)
 bool lapic_match(const struct lapic *l, const struct apic_msg *msg)
 {
 	u32 id = l->vcpu->apic_id;
+	u32 broadcast = msg->wide ? X2APIC_BROADCAST : XAPIC_BROADCAST;
 
-	if (msg->dest == (msg->wide ? X2APIC_BROADCAST : XAPIC_BROADCAST) &&
-	    (!msg->logical || msg->wide))
+	if (msg->dest == broadcast && (!msg->logical || msg->wide))
 		return true;
 	if (!msg->logical)
 		return id == msg->dest;

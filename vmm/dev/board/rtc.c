@@ -121,7 +121,7 @@ static void write_reg(struct rtc *r, u8 reg, u8 value)
 		value &= STATUS_B_SET | STATUS_B_BINARY | STATUS_B_24H;
 	}
 	r->reg[reg] = value;
-	if (stands_still(r) ? false : stood || is_time(reg))
+	if (!stands_still(r) && (stood || is_time(reg)))
 		set_time(r, fraction);
 }
 

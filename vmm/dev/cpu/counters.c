@@ -188,15 +188,16 @@ static int counters_create(struct vm *vm, void **instance)
 {
 	struct counters c;
 	struct own *own;
+	u32 first;
 	u64 told;
 	int err = 0;
 
 	if (!vm->config->counters)
 		return 0;
 	c = find();
+	first = c.amd ? MSR_AMD_CORE_SELECT0 : MSR_GLOBAL_CONTROL;
 	/* A CPU below another hypervisor, or Bochs', may tell of registers that it has not. */
-	if (!hvm_caps.counters || !(c.general || c.amd) ||
-	    host_rdmsr(c.amd ? MSR_AMD_CORE_SELECT0 : MSR_GLOBAL_CONTROL, &told)) {
+	if (!hvm_caps.counters || !(c.general || c.amd) || host_rdmsr(first, &told)) {
 		vm_tell(vm, "counters = yes: the CPUs have none that a guest can own: it has none");
 		return 0;
 	}

@@ -9,6 +9,7 @@
 #define TYPE_TAG 0x8100u
 #define PROTOCOL_TCP 6u
 #define PROTOCOL_UDP 17u
+#define IPV4_HEADER 20u /* without options */
 #define IPV6_HEADER 40u
 #define TCP_HEADER 20u
 enum {
@@ -74,9 +75,10 @@ static u32 network(const u8 *head, u32 n, u32 *type)
 static bool judge_large(struct net_header *h, const u8 *head, u32 n, u32 size, struct net_large *l)
 {
 	bool v6 = (h->gso_type & ~NET_GSO_ECN) == NET_GSO_TCPV6;
+	u32 wanted = v6 ? TYPE_IPV6 : TYPE_IPV4, least = v6 ? IPV6_HEADER : IPV4_HEADER;
 	u32 type = 0, l3 = network(head, n, &type), l4, tcp;
 
-	if (!l3 || type != (v6 ? TYPE_IPV6 : TYPE_IPV4) || n < l3 + (v6 ? IPV6_HEADER : 20u))
+	if (!l3 || type != wanted || n < l3 + least)
 		return false;
 	if (v6) {
 		l4 = l3 + IPV6_HEADER;
@@ -84,7 +86,7 @@ static bool judge_large(struct net_header *h, const u8 *head, u32 n, u32 size, s
 			return false;
 	} else {
 		l4 = l3 + (head[l3] & 0xfu) * 4;
-		if (head[l3] >> 4 != 4 || l4 < l3 + 20 ||
+		if (head[l3] >> 4 != 4 || l4 < l3 + IPV4_HEADER ||
 		    head[l3 + IPV4_PROTOCOL] != PROTOCOL_TCP ||
 		    net_get16(head + l3 + IPV4_FRAGMENT) & 0x3fff)
 			return false;
@@ -181,9 +183,9 @@ u32 net_segment(const struct net_large *l, const u8 *head, u32 size, u32 i, u8 *
 u32 net_flow(const u8 *head, u32 n)
 {
 	u32 type = 0, at = network(head, n, &type), sum = 0, l4, protocol, addresses;
+	u32 least = type == TYPE_IPV4 ? IPV4_HEADER : IPV6_HEADER;
 
-	if (!at || (type != TYPE_IPV4 && type != TYPE_IPV6) ||
-	    n < at + (type == TYPE_IPV4 ? 20 : IPV6_HEADER))
+	if (!at || (type != TYPE_IPV4 && type != TYPE_IPV6) || n < at + least)
 		return 0;
 	protocol = head[at + (type == TYPE_IPV4 ? IPV4_PROTOCOL : IPV6_NEXT)];
 	l4 = at + (type == TYPE_IPV4 ? (head[at] & 0xfu) * 4 : IPV6_HEADER);

@@ -98,11 +98,16 @@ static u8 copy(struct disk *d, u64 at, u64 size, bool in)
 	struct place chain = virtio_place(v, in, in ? 0 : sizeof(struct request));
 
 	for (u64 done = 0, n; done < size; done += n) {
+		bool copied;
 		void *p;
 
 		n = size - done;
 		p = content(d, at + done, &n); /* NULL: within the last sector */
-		if (in ? !virtio_put(v, &chain, p ? p : zeros, n) : !virtio_get(v, &chain, p, n))
+		if (in)
+			copied = virtio_put(v, &chain, p ? p : zeros, n);
+		else
+			copied = virtio_get(v, &chain, p, n);
+		if (!copied)
 			return STATUS_ERROR;
 	}
 	return STATUS_OK;

@@ -264,10 +264,10 @@ static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *
 	s->touched |= BIT(to->net.index);
 	/* The one of this receiver: it may have another tag. */
 	s->frame.piece[1] = (struct piece){ (u8 *)(uintptr_t)f->head, f->head_size };
-	if (header->gso_type ? !takes_large(to, header->gso_type)
-			     : header->flags && !has(to, NET_GUEST_CSUM))
-		return header->gso_type ? give_pieces(s, to, queue, f, piece, h)
-					: give_summed(s, to, queue, f, h);
+	if (header->gso_type && !takes_large(to, header->gso_type))
+		return give_pieces(s, to, queue, f, piece, h);
+	if (!header->gso_type && header->flags && !has(to, NET_GUEST_CSUM))
+		return give_summed(s, to, queue, f, h);
 	if (!begin(h, COST_FRAME + COST_COPY(f->size)))
 		return false;
 	give(to, queue, &c, h);
