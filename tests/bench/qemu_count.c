@@ -227,13 +227,14 @@ static uint64_t read_u64(uint64_t address)
 static void read_stats(void)
 {
 	uint64_t vm = read_u64(stats.pointer), vcpus;
+	unsigned nr_vcpus = cpus ? cpus : 1;
 
 	if (!vm)
 		return;
 	vcpus = read_u64(vm + stats.to_vcpus);
 	telemetry = injected = 0;
 	memset(by_reason, 0, sizeof(by_reason));
-	for (unsigned vcpu = 0; vcpu < (cpus ? cpus : 1); vcpu++) {
+	for (unsigned vcpu = 0; vcpu < nr_vcpus; vcpu++) {
 		uint64_t at = read_u64(vcpus + vcpu * sizeof(uint64_t)) + stats.to_stats;
 
 		for (unsigned i = 0; i < stats.nr; i++) {

@@ -76,7 +76,8 @@ static uint64_t read_register(unsigned index)
 
 	g_byte_array_set_size(bytes, 0);
 	size = qemu_plugin_read_register(reg[index], bytes);
-	memcpy(&value, bytes->data, size > 8 ? 8 : (size_t)(size < 0 ? 0 : size));
+	if (size > 0)
+		memcpy(&value, bytes->data, size > 8 ? 8 : (size_t)size);
 	return value;
 }
 

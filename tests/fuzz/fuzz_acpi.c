@@ -168,6 +168,8 @@ static void ask(const struct dmar_info *d)
 		const struct pci_function *f = &functions[i];
 		int n = dmar_unit_of(d, f);
 		bool named = n >= 0 && dmar_names(d, &d->unit[n], f);
+		unsigned
+			nr_others; /* that do not name it: those before the one that does, or all */
 
 		dmar_shares(d, f);
 		dmar_settings(d, f);
@@ -175,7 +177,8 @@ static void ask(const struct dmar_info *d)
 		CHECK(n < 0 || (d->unit[n].type == ACPI_DMAR_DRHD &&
 				d->unit[n].segment == f->address.segment));
 		CHECK(n < 0 || named || (d->unit[n].flags & ACPI_DMAR_PCI_ALL && !d->lost));
-		for (unsigned u = 0; u < (named ? (unsigned)n : d->nr_units); u++)
+		nr_others = named ? (unsigned)n : d->nr_units;
+		for (unsigned u = 0; u < nr_others; u++)
 			CHECK(d->unit[u].type != ACPI_DMAR_DRHD || !dmar_names(d, &d->unit[u], f));
 	}
 	for (unsigned id = 0; id < 256; id++) {

@@ -96,7 +96,10 @@ static void mend(u8 *p, size_t size, bool is_elf)
 		memcpy(p, wide ? "\177ELF\2\1\1" : "\177ELF\1\1\1", 7);
 		p[0x10] = 2;
 		p[0x12] = wide ? 62 : 3;
-		p[wide ? 0x36 : 0x2a] = wide ? 56 : 32;
+		if (wide)
+			p[0x36] = 56;
+		else
+			p[0x2a] = 32;
 	} else if (!is_elf && size >= 0x210) {
 		p[0x1fe] = 0x55;
 		p[0x1ff] = 0xaa;

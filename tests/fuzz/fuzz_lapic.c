@@ -161,12 +161,14 @@ static void msr(struct vcpu *vcpu, u32 number, bool write, u64 value)
 
 	for (unsigned i = 0; i < parts.ranges.nr_msr; i++) {
 		const struct msr_range *r = &parts.ranges.msr[i];
+		int err;
 
 		if (number < r->first || number > r->last)
 			continue;
+		err = write ? r->ops->write(r->dev, vcpu, number, value)
+			    : r->ops->read(r->dev, vcpu, number, &value);
 		/* A refused access changes nothing. */
-		if (write ? r->ops->write(r->dev, vcpu, number, value)
-			  : r->ops->read(r->dev, vcpu, number, &value))
+		if (err)
 			CHECK(!memcmp(&before, vcpu->lapic, sizeof(before)));
 	}
 }

@@ -26,9 +26,13 @@ static u32 get32(const u8 *p)
 static void make_sum(u8 *p, size_t size)
 {
 	u32 sum = 0;
-	size_t data = size >= 48 ? 48 + (size_t)(get32(p + 28) ? get32(p + 28) : 2000) : 0;
+	size_t data;
 
-	if (!data || data > size)
+	if (size < 48)
+		return;
+	data = get32(p + 28) ? get32(p + 28) : 2000;
+	data += 48;
+	if (data > size)
 		return;
 	memset(p + 16, 0, 4);
 	for (size_t i = 0; i + 4 <= data; i += 4)

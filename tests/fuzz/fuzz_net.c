@@ -184,15 +184,17 @@ static u32 tags(struct fuzz_in *in, u8 *p, u32 size)
 static void frame(struct fuzz_in *in)
 {
 	u8 op = fuzz_u8(in), v6 = op & 1, *p = guest_ptr(vm, gpa(0x80000), 0x20000);
+	u8 to[6] = { 2, 0, 0, 0, 0, 1 };
 	struct net_header *h = (void *)p;
 	u32 l4 = v6 ? 54 : 34, data = op & 2 ? (u32)fuzz_le(in, 2) : fuzz_u8(in);
 
 	memset(p, 0, 0x200);
 	p += sizeof(*h);
-	memcpy(p,
-	       op & 4 ? (u8[]){ 255, 255, 255, 255, 255, 255 }
-		      : (u8[]){ 2, 0, 0, 0, 0, op & 8 ? 1 : fuzz_u8(in) },
-	       6);
+	if (op & 4)
+		memset(to, 255, sizeof(to));
+	else if (!(op & 8))
+		to[5] = fuzz_u8(in);
+	memcpy(p, to, sizeof(to));
 	memcpy(p + 6, (u8[]){ 2, 0, 0, 0, 0, fuzz_u8(in) }, 6);
 	memcpy(p + 12, v6 ? (u8[]){ 0x86, 0xdd, 0x60 } : (u8[]){ 0x08, 0x00, 0x45 }, 3);
 	p[v6 ? 20 : 23] = 6;

@@ -44,8 +44,9 @@ static void rtc(struct fuzz_in *in)
 	t = (time_t)seconds;
 	CHECK(gmtime_r(&t, &tm));
 	binary = r.status_b & 4;
-	hour = binary ? r.hour & (r.status_b & 2 ? 0xff : 0x7f)
-		      : from_bcd(r.hour & (r.status_b & 2 ? 0xff : 0x7f));
+	hour = r.hour & (r.status_b & 2 ? 0xff : 0x7f);
+	if (!binary)
+		hour = from_bcd((u8)hour);
 	if (!(r.status_b & 2))
 		hour = hour % 12 + (r.hour & 0x80 ? 12 : 0);
 	CHECK(tm.tm_sec == (int)(binary ? r.second : from_bcd(r.second)));

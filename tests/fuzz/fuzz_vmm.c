@@ -102,9 +102,11 @@ static void cpu_window(void)
 {
 	unsigned cpu = fake_host.this_cpu;
 	const struct vcpu *vcpu = fake_hvm.vcpu[cpu];
+	bool waits = world.scheduling && fake_host.running[cpu];
 
-	if (vcpu ? vcpu->vm->end == VM_RUNNING && vcpu->vm->ready < vcpu->vm->nr_vcpus
-		 : world.scheduling && fake_host.running[cpu])
+	if (vcpu)
+		waits = vcpu->vm->end == VM_RUNNING && vcpu->vm->ready < vcpu->vm->nr_vcpus;
+	if (waits)
 		world_yield();
 }
 

@@ -64,13 +64,27 @@ static void access(u64 page, u64 offset, bool write)
 	u32 v = page == LAPIC_BASE ? tame(offset, value()) : value();
 
 	switch (rnd() & 7) {
-	case 0: write ? (void)(*p = (u8)v) : (void)*p; break;
-	case 1: write ? (void)(*(volatile u16 *)p = (u16)v) : (void)*(volatile u16 *)p; break;
+	case 0:
+		if (write)
+			*p = (u8)v;
+		else
+			(void)*p;
+		break;
+	case 1:
+		if (write)
+			*(volatile u16 *)p = (u16)v;
+		else
+			(void)*(volatile u16 *)p;
+		break;
 	case 2: /* an 8-byte store would reach the ICR past tame() */
 		if (!write)
 			(void)*(volatile u64 *)p;
 		break;
-	default: write ? (void)(*(volatile u32 *)p = v) : (void)*(volatile u32 *)p;
+	default:
+		if (write)
+			*(volatile u32 *)p = v;
+		else
+			(void)*(volatile u32 *)p;
 	}
 }
 

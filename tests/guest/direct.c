@@ -234,6 +234,8 @@ static void icr(void)
  */
 static void leave(void *)
 {
+	u32 last = on_bochs() ? 254 : 255;
+
 	irq_off();
 	wrmsr(X2(APIC_LVT_TIMER), 0x20000 | 18);
 	wrmsr(X2(APIC_TIMER_DIVIDE), 0xb);
@@ -242,7 +244,7 @@ static void leave(void *)
 	 * A CPU refuses those below 16, TCG takes them. On Bochs the spurious vector, 255, never
 	 * goes out of service again.
 	 */
-	for (u32 v = 1; v < (on_bochs() ? 255 : 256); v++)
+	for (u32 v = 1; v <= last; v++)
 		self(v);
 	wrmsr(X2(APIC_TPR), 0xff);
 	if (this_cpu()->id)

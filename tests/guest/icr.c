@@ -89,13 +89,14 @@ static void to_itself(u32 count)
 static void send_nmis(void *to)
 {
 	unsigned cpu = (unsigned)(u64)to;
+	/* One to the boot CPU that meets the console's is lost. */
+	unsigned patience = cpu ? PATIENCE : PATIENCE / 1000;
 
 	for (u32 i = 0; i < 50; i++) {
 		u32 want = nmis[cpu] + 1;
 
 		send(cpu, ICR_NMI | ICR_ASSERT);
-		/* One to the boot CPU that meets the console's is lost. */
-		for (unsigned k = 0; k < PATIENCE / (cpu ? 1 : 1000) && nmis[cpu] != want; k++)
+		for (unsigned k = 0; k < patience && nmis[cpu] != want; k++)
 			cpu_relax();
 	}
 }

@@ -230,7 +230,7 @@ static void ends(void)
 
 static void count(void)
 {
-	u32 n = (u32)option_number("count", 100);
+	u32 n = (u32)option_number("count", 100), modes = option_number("direct", 0) ? 8 : 4;
 
 	irq_on();
 	smp_run(1, listen, NULL);
@@ -247,7 +247,7 @@ static void count(void)
 	refused(0xfe, VECTOR);
 	refused(apic_id[0], 15);
 	/* NMI and those above are messages that the monitor's I/O APIC sends. */
-	for (u32 mode = 2; mode < (option_number("direct", 0) ? 8 : 4); mode++)
+	for (u32 mode = 2; mode < modes; mode++)
 		refused(apic_id[0], mode << 8 | VECTOR);
 	ends();
 	stop = true;

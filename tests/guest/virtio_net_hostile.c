@@ -571,11 +571,15 @@ static const u8 addresses[][6] = {
 static void random_frame(volatile u8 *frame)
 {
 	u8 any[6] = { 2, 7, 7, 7, (u8)rnd(), (u8)rnd() };
+	const u8 *to = any, *from = any;
 
-	net_address(frame, rnd() & 3 ? addresses[rnd() % ARRAY_SIZE(addresses)] : any,
-		    rnd() & 1   ? addresses[3]
-		    : rnd() & 1 ? addresses[rnd() % ARRAY_SIZE(addresses)]
-				: any);
+	if (rnd() & 3)
+		to = addresses[rnd() % ARRAY_SIZE(addresses)];
+	if (rnd() & 1)
+		from = addresses[3];
+	else if (rnd() & 1)
+		from = addresses[rnd() % ARRAY_SIZE(addresses)];
+	net_address(frame, to, from);
 	for (u32 i = 12; i < 80; i++)
 		if (!(rnd() & 3))
 			frame[i] = (u8)rnd();

@@ -232,7 +232,11 @@ u32 host_log_copy(u64 *from, char *to, u32 room)
 	*from = *from < 100000 || *from > fake_log_end ? 100000 : *from;
 	n = (u32)MIN(fake_log_end - *from, (u64)room) / 100 * 100;
 	for (u32 i = 0; i < n; i++)
-		to[i] = i % 100 == 99 ? '\n' : i % 100 ? (char)('a' + (*from + i) / 100 % 26) : '0';
+		to[i] = (char)('a' + (*from + i) / 100 % 26);
+	for (u32 i = 0; i < n; i += 100) {
+		to[i] = '0';
+		to[i + 99] = '\n';
+	}
 	return n;
 }
 

@@ -32,7 +32,8 @@ static inline void machine(unsigned nodes, unsigned cpus, unsigned smt_shift, u6
 			(struct plan_piece){ GIB(4 + n * gib), GIB(4 + (n + 1) * gib), n };
 		host.node_memory[n] = GIB(gib + (n ? 0 : 3));
 		for (unsigned k = 0; k < nodes; k++)
-			host.distance[n][k] = (u8)(n == k ? 10 : 20 + (n > k ? n - k : k - n));
+			host.distance[n][k] = (u8)(20 + (n > k ? n - k : k - n));
+		host.distance[n][n] = 10;
 		for (unsigned k = 0; k < cpus; k++)
 			host.cpu[n * cpus + k] = (struct plan_cpu){ .apic_id = n * cpus + k,
 								    .node = (u16)n,

@@ -456,7 +456,7 @@ static u32 ones_in_bar(const struct function *f, unsigned i)
 void replay_config_write(struct pci_address a, u16 offset, unsigned size, u32 value)
 {
 	struct function *f = function_at(a);
-	unsigned type;
+	unsigned type, rom;
 	bool bar;
 
 	if (!f || offset + size > f->size)
@@ -466,10 +466,10 @@ void replay_config_write(struct pci_address a, u16 offset, unsigned size, u32 va
 		size = MIN(size, 2u);
 	type = PCI_HEADER_TYPE((u32)f->config[PCI_REG_HEADER + 2] << 16);
 	bar = offset >= PCI_REG_BAR && offset < PCI_REG_BAR + (type ? 8 : 24);
+	rom = type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM;
 	if (size == 4 && bar && value == 0xffffffff)
 		value = ones_in_bar(f, (offset - PCI_REG_BAR) / 4u);
-	else if (size == 4 && offset == (type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM) &&
-		 value == (u32)~PCI_ROM_FLAGS)
+	else if (size == 4 && offset == rom && value == (u32)~PCI_ROM_FLAGS)
 		value = (u32)-f->bar_size[PCI_ROM_BAR];
 	memcpy(f->config + offset, &value, size);
 }

@@ -210,7 +210,7 @@ static const u64 *device_of(u16 bdf)
 static u64 hw_access(u16 bdf, u64 at, bool write)
 {
 	const u64 *d = device_of(bdf);
-	u64 e = d[0], rights = 3ull << 61;
+	u64 e = d[0], rights = 3ull << 61, needed = write ? BIT(62) : BIT(61);
 	unsigned t = 0, level = 4;
 	u16 domain = (u16)d[1];
 
@@ -229,7 +229,7 @@ static u64 hw_access(u16 bdf, u64 at, bool write)
 	while (level) {
 		rights &= e;
 		e = see((e & 0x000ffffffffff000) + (at >> (3 + 9 * level) & 511) * 8);
-		if (!(e & 1) || !(rights & e & (write ? BIT(62) : BIT(61))))
+		if (!(e & 1) || !(rights & e & needed))
 			return BLOCKED;
 		/* Reserved bits; levels that go down by one; a leaf's address by its size. */
 		assert_false(e & 0x8ff0000000000000ull ||

@@ -35,7 +35,9 @@ static const struct acpi_sdt table = { .length = sizeof(table) + 100 };
 
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned)
 {
-	return (signature[0] == 'S' ? has_spcr : has_dsdt) ? &table : NULL;
+	bool has = signature[0] == 'S' ? has_spcr : has_dsdt;
+
+	return has ? &table : NULL;
 }
 
 const char *spcr_read(const void *t, size_t size, struct acpi_uart *out)

@@ -473,12 +473,12 @@ static u32 pick(struct cpuid_regs r, unsigned reg)
 /* With able hardware, a bit that has no documented reason is the host's own, on every machine. */
 static void check_row(unsigned machine, const struct cpuid_row *row)
 {
-	u32 leaf = cpuid_row_leaf(row);
+	u32 leaf = cpuid_row_leaf(row), max = leaf < 0x80000000 ? table.max_basic : table.max_ext;
 	struct cpuid_regs h;
 	bool guest, native;
 
 	recorded((void *)&machines[machine], leaf, row->subleaf, &h);
-	if (leaf > (leaf < 0x80000000 ? table.max_basic : table.max_ext))
+	if (leaf > max)
 		return;
 	guest = pick(get(leaf, row->subleaf), row->reg) >> row->bit & 1;
 	native = pick(h, row->reg) >> row->bit & 1;

@@ -56,11 +56,13 @@ static void all_operands(void **)
 	for (const struct stem *stem = stems; stem < stems + ARRAY_SIZE(stems); stem++)
 		for (unsigned prefix = 0; prefix < 2; prefix++)
 			for (unsigned rex = NO_REX; rex < 0x50; rex++)
-				for (unsigned modrm = 0; modrm < 0x100; modrm++)
-					for (unsigned sib = 0;
-					     sib < ((modrm & 7) == 4 && modrm < 0xc0 ? 0x100 : 1);
-					     sib++)
+				for (unsigned modrm = 0; modrm < 0x100; modrm++) {
+					bool has_sib = (modrm & 7) == 4 && modrm < 0xc0;
+					unsigned sibs = has_sib ? 0x100 : 1;
+
+					for (unsigned sib = 0; sib < sibs; sib++)
 						compare(stem, prefix, (u8)rex, (u8)modrm, (u8)sib);
+				}
 	assert_int_equal(tried, ARRAY_SIZE(stems) * 2 * 17 * (24 * 256 + 232));
 }
 

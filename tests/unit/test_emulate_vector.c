@@ -152,8 +152,10 @@ static const struct {
 
 static void test_moves(void **state)
 {
-	for (unsigned m = 0; m < ARRAY_SIZE(moves); m++)
-		for (unsigned reg = 0; reg < (moves[m].n == 5 ? 32 : 16); reg++) {
+	for (unsigned m = 0; m < ARRAY_SIZE(moves); m++) {
+		unsigned nr_registers = moves[m].n == 5 ? 32 : 16;
+
+		for (unsigned reg = 0; reg < nr_registers; reg++) {
 			u8 registers[32][64], there[64];
 
 			setup(state);
@@ -173,6 +175,7 @@ static void test_moves(void **state)
 					    sizeof(registers));
 			assert_memory_equal(there, memory, sizeof(there));
 		}
+	}
 }
 
 /* Where it must be aligned and is not, the CPU would have raised #GP. */

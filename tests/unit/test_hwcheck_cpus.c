@@ -86,10 +86,11 @@ u64 host_tsc_khz(void)
 void host_cpuid(u32 leaf, u32, struct cpuid_regs *out)
 {
 	*out = (struct cpuid_regs){ 0 };
-	if (leaf == 0)
-		*out = intel ? (struct cpuid_regs){ leaf16 ? 0x16 : 0xd, 0x756e6547, 0x6c65746e,
-						    0x49656e69 }
-			     : (struct cpuid_regs){ 0x16, 0x68747541, 0x444d4163, 0x69746e65 };
+	if (leaf == 0 && intel)
+		*out = (struct cpuid_regs){ leaf16 ? 0x16 : 0xd, 0x756e6547, 0x6c65746e,
+					    0x49656e69 };
+	else if (leaf == 0)
+		*out = (struct cpuid_regs){ 0x16, 0x68747541, 0x444d4163, 0x69746e65 };
 	else if (leaf == 0x16)
 		out->ebx = leaf16;
 }

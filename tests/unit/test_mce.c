@@ -22,10 +22,15 @@
 static struct cpu this;
 static u64 tsc;
 static struct cpuid_regs leaf_1, leaf_7;
-#define cpuid(leaf, subleaf, r) \
-	(*(r) = (leaf) == 0x80000000 ? (struct cpuid_regs){ .eax = 0x80000008 } \
-		: (leaf) == 1        ? leaf_1 \
-				     : leaf_7)
+
+static struct cpuid_regs cpuid_of(u32 leaf)
+{
+	if (leaf == 0x80000000)
+		return (struct cpuid_regs){ .eax = 0x80000008 };
+	return leaf == 1 ? leaf_1 : leaf_7;
+}
+
+#define cpuid(leaf, subleaf, r) (*(r) = cpuid_of(leaf))
 #define this_cpu() (&this)
 #define rdtsc() tsc
 #include "kernel/errors/mce.c"

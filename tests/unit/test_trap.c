@@ -207,10 +207,11 @@ static void test_gates(void **)
 		bool device = v >= 0x30 && v < 0xf0;
 		unsigned behind = v >= 0xf0 ? v - 0xc0 : v;
 		unsigned n = device ? v - 0x30 : behind;
-		const u8 *stub = v == 2 ? trap_nmi_entry
-					: (device ? trap_device_stubs : trap_stubs) + n / 16 * 72 +
-						  n % 16 * 4;
+		const u8 *stub = device ? trap_device_stubs : trap_stubs;
 
+		stub += n / 16 * 72 + n % 16 * 4;
+		if (v == 2)
+			stub = trap_nmi_entry;
 		assert_int_equal((u64)idt[v].offset_high << 32 | (u64)idt[v].offset_mid << 16 |
 					 idt[v].offset_low,
 				 stub);

@@ -66,7 +66,9 @@ static unsigned register_size(void)
 /* What this CPU shows of its registers is as wanted. */
 static void judge(const char *what, unsigned reg)
 {
-	for (unsigned r = 0; r < (avx512 ? 32 : 16); r++)
+	unsigned nr_registers = avx512 ? 32 : 16;
+
+	for (unsigned r = 0; r < nr_registers; r++)
 		if (memcmp(out[r], want[r], register_size()))
 			fail_msg("%s of register %u: register %u is another", what, reg, r);
 }
@@ -78,8 +80,10 @@ static void test_write(void **)
 		bool vex;
 	} kinds[] = { { 16, false }, { 16, true }, { 32, true }, { 64, true } };
 
-	for (unsigned k = 0; k < ARRAY_SIZE(kinds); k++)
-		for (unsigned reg = 0; reg < (kinds[k].size == 64 ? 32 : 16); reg++) {
+	for (unsigned k = 0; k < ARRAY_SIZE(kinds); k++) {
+		unsigned nr_registers = kinds[k].size == 64 ? 32 : 16;
+
+		for (unsigned reg = 0; reg < nr_registers; reg++) {
 			if ((kinds[k].vex && !avx) || (kinds[k].size == 64 && !avx512))
 				continue;
 			memcpy(want, in, sizeof(in));
@@ -94,12 +98,15 @@ static void test_write(void **)
 			store();
 			judge("write", reg);
 		}
+	}
 }
 
 static void test_read(void **)
 {
-	for (unsigned size = 16; size <= register_size(); size *= 2)
-		for (unsigned reg = 0; reg < (size == 64 ? 32 : 16); reg++) {
+	for (unsigned size = 16; size <= register_size(); size *= 2) {
+		unsigned nr_registers = size == 64 ? 32 : 16;
+
+		for (unsigned reg = 0; reg < nr_registers; reg++) {
 			u8 got[64];
 
 			memset(got, 0xee, sizeof(got));
@@ -115,6 +122,7 @@ static void test_read(void **)
 			for (unsigned i = size; i < sizeof(got); i++)
 				assert_int_equal(got[i], 0xee);
 		}
+	}
 }
 
 int main(void)

@@ -87,8 +87,10 @@ static void test_vlan_kinds(void **)
 		0, 0x10000, 0x1a000, 0x10000 | VLAN, 0x1a000 | OTHER_VLAN, 0x10000 | NOT_THERE
 	};
 
-	for (unsigned from = 0; from < KINDS; from++)
-		for (unsigned to = from ? ACCESS : PLAIN; to < (from ? KINDS : ACCESS); to++)
+	for (unsigned from = 0; from < KINDS; from++) {
+		unsigned first = from ? ACCESS : PLAIN, end = from ? KINDS : ACCESS;
+
+		for (unsigned to = first; to < end; to++)
 			for (unsigned i = 0; i < ARRAY_SIZE(tags); i++) {
 				u32 size = HEADERS + 200, wanted = expected(from, to, tags[i]), n;
 				u64 at;
@@ -123,6 +125,7 @@ static void test_vlan_kinds(void **)
 				assert_int_equal(n, HEADERS + 200 + (wanted == 1 ? 0 : 4));
 				assert_memory_equal(rest, sent_type, 200);
 			}
+	}
 }
 
 /* Is the checksum of an IPv4 TCP frame right? p: from its IP header on. */

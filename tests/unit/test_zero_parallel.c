@@ -132,9 +132,11 @@ static void zero(unsigned n)
 	}
 	zero_parallel(extent, ARRAY_SIZE(extent), list, n, unowned);
 	assert_int_equal(nr_queued, 0);
-	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(zeroed[i],
-				 extent[i].zero ? 0 : GIB(8) - (lost_page && !i ? PAGE_SIZE : 0));
+	for (unsigned i = 0; i < 2; i++) {
+		u64 lost = lost_page && !i ? PAGE_SIZE : 0;
+
+		assert_int_equal(zeroed[i], extent[i].zero ? 0 : GIB(8) - lost);
+	}
 }
 
 /* A VM of all CPUs: each takes part. */
