@@ -75,6 +75,7 @@ check: $(B)/cpuid-list check-objects
 	@tools/check-source
 	@tools/check-format
 	@tools/check-functions
+	@tools/check-ternaries
 	@$(B)/cpuid-list | cmp -s - docs/cpuid.md || { echo 'docs/cpuid.md is old: make docs/cpuid.md' >&2; exit 1; }
 	@tools/test-catalogue --check
 
