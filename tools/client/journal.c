@@ -29,7 +29,8 @@ int journal_open(int seconds)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const char *path = getenv(JOURNAL_VARIABLE);
 
-	path = path ? path : JOURNAL_SOCKET;
+	if (!path)
+		path = JOURNAL_SOCKET;
 	if (!*path || strlen(path) >= sizeof(address.sun_path))
 		return 0;
 	strcpy(address.sun_path, path);

@@ -149,12 +149,14 @@ static int introduce(struct margay *m)
 int margay_call(struct margay *m, enum management_request what, const void *data, size_t n,
 		char **answer, size_t *size)
 {
-	int held = m->held, err, why;
+	int held = m->held, err = 0, why;
 
 	if (!held && margay_hold(m, 1))
 		return -1;
-	err = m->user[0] && !m->introduced && names_user(what) ? introduce(m) : 0;
-	err = err ? err : call(m, what, data, n);
+	if (m->user[0] && !m->introduced && names_user(what))
+		err = introduce(m);
+	if (!err)
+		err = call(m, what, data, n);
 	why = errno;
 	if (!held)
 		margay_hold(m, 0);

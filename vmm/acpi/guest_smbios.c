@@ -362,7 +362,8 @@ static void put_oem(struct tables *t, const struct vm_config *c)
 
 		if (!vm_config_meta_oem(key))
 			continue;
-		p = p ? p : put(t, OEM, 0);
+		if (!p)
+			p = put(t, OEM, 0);
 		memcpy(t->end, key.p, n);
 		t->end += n + 1;
 		p[4] = (u8)++t->strings;

@@ -61,8 +61,9 @@ int management_counts(const struct vm_config_control *, unsigned, struct span)
 		corrected = host_machine_checks(&uncorrected);
 		management_say("corrected=%lu\tuncorrected=%lu", corrected, uncorrected);
 	}
-	for (unsigned i = 0; IS_ENABLED(CONFIG_IOMMU) && host_pci_info(i, &f); i++)
-		say_blocked(i, &f);
+	if (IS_ENABLED(CONFIG_IOMMU))
+		for (unsigned i = 0; host_pci_info(i, &f); i++)
+			say_blocked(i, &f);
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
 		if (monitor_vm_name(i)[0])
 			say_vm(i);

@@ -88,22 +88,34 @@ static void say_interface(unsigned i, unsigned k)
 		       VM_MAC_BYTES(vm_config_mac(c, k)), vm_config_mtu(n), text);
 }
 
-/* SEGMENT, or nothing: all. */
-int management_net(const struct vm_config_control *, unsigned, struct span text)
+static void say_segment(const char *segment)
 {
 	const struct vm_config_net *n;
+	unsigned i = 0, k = 0;
+
+	while ((n = next_interface(&i, &k)))
+		if (!strcmp(n->segment, segment))
+			say_interface(i, k - 1);
+}
+
+/* SEGMENT, or nothing: all. False: there is none of that name. */
+static bool say_segments(struct span text)
+{
 	bool found = !text.n;
 
-	for (const char *s = ""; IS_ENABLED(CONFIG_VIRTIO_NET) && (s = next_segment(s));) {
-		unsigned i = 0, k = 0;
-
+	for (const char *s = next_segment(""); s; s = next_segment(s)) {
 		if (text.n && !span_is(text, s))
 			continue;
 		found = true;
-		while ((n = next_interface(&i, &k)))
-			if (!strcmp(n->segment, s))
-				say_interface(i, k - 1);
+		say_segment(s);
 	}
+	return found;
+}
+
+int management_net(const struct vm_config_control *, unsigned, struct span text)
+{
+	bool found = IS_ENABLED(CONFIG_VIRTIO_NET) ? say_segments(text) : !text.n;
+
 	return found ? 0
 		     : management_refuse(ENOENT, "%.*s: there is no such segment",
 					 (int)MIN(text.n, (size_t)VM_SEGMENT_MAX), text.p);

@@ -16,7 +16,9 @@ static int blocker(const struct plan_host *h, const struct vm_config *c, unsigne
 {
 	if (h->cpu[i].owner)
 		return (int)i;
-	for (unsigned k = 0; IS_ENABLED(CONFIG_VM_SHARING) && k < h->nr_cpus; k++)
+	if (!IS_ENABLED(CONFIG_VM_SHARING))
+		return -1;
+	for (unsigned k = 0; k < h->nr_cpus; k++)
 		if (h->cpu[k].owner && same_core(h, i, k) && !(c->smt_sharing && h->cpu[k].shares))
 			return (int)k;
 	return -1;

@@ -16,6 +16,22 @@ static int range_error(struct vm *vm, const char *kind, u64 base, int err)
 	return err;
 }
 
+/* The first range that each block of ports has something of. */
+static void find_firsts(struct vm_ranges *all)
+{
+	unsigned i = 0;
+
+	for (unsigned block = 0; block < PIO_BLOCKS; block++) {
+		while (i < all->nr_pio &&
+		       all->pio[i].base + (unsigned)all->pio[i].count <= block * PIO_BLOCK)
+			i++;
+		all->pio_from[block] =
+			(u8)(i < all->nr_pio && all->pio[i].base < (block + 1) * PIO_BLOCK
+				     ? i
+				     : PIO_NONE);
+	}
+}
+
 /* Where there is room and none that overlaps. */
 static void pio_add(struct vm_ranges *all, struct pio_range range)
 {
@@ -25,16 +41,8 @@ static void pio_add(struct vm_ranges *all, struct pio_range range)
 		all->pio[i] = all->pio[i - 1];
 	all->pio[i] = range;
 	/* Where size matters, the search begins at the first. */
-	for (unsigned block = 0; !IS_ENABLED(CONFIG_OPTIMIZE_SIZE) && block < PIO_BLOCKS; block++) {
-		for (i = 0; i < all->nr_pio &&
-			    all->pio[i].base + (unsigned)all->pio[i].count <= block * PIO_BLOCK;
-		     i++)
-			;
-		all->pio_from[block] =
-			(u8)(i < all->nr_pio && all->pio[i].base < (block + 1) * PIO_BLOCK
-				     ? i
-				     : PIO_NONE);
-	}
+	if (!IS_ENABLED(CONFIG_OPTIMIZE_SIZE))
+		find_firsts(all);
 }
 
 int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)

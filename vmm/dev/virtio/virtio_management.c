@@ -184,7 +184,8 @@ static u32 read_request(struct control *c, unsigned i, const u8 **data)
 	memcpy(&head, c->request, sizeof(head));
 	if (size > first && size == whole && p->sent == p->answer.size)
 		to = management_place(i, &head, size);
-	to = to ? to : c->request + first;
+	if (!to)
+		to = c->request + first;
 	*data = to;
 	return virtio_read(v, first, to, whole - first) ? size : 0;
 }
