@@ -56,11 +56,13 @@ static_assert(sizeof(struct section) == 72, "ACPI 6.4, table 18-13");
 #define REVISION_TIME 0x300
 enum { RECOVERABLE, FATAL };
 
-/*
- * Bytes of an entry: fixed, and for each bank in the byte that counts them (18.3.2.1 to 18.3.2.11).
- */
+/* Bytes of an entry, by its type (18.3.2.1 to 18.3.2.11). */
 /* clang-format off */
-static const struct { u8 size; u8 per_bank; u8 banks_at; } entries[] = {
+static const struct {
+	u8 size;     /* fixed */
+	u8 per_bank; /* and for each bank so many, */
+	u8 banks_at; /* which the byte here counts */
+} entries[] = {
 	[0] = { 40, 28, 32 }, [1] = { 48, 28, 44 }, [2] = { 20, 0, 0 }, [6] = { 48, 0, 0 },
 	[7] = { 44, 0, 0 }, [8] = { 56, 0, 0 },
 	[GENERIC] = { offsetof(struct generic, ack), 0, 0 },

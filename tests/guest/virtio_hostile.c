@@ -246,7 +246,10 @@ static void messages(void)
 {
 	/* NMI, INIT, SMI, ExtINT; vectors that are exceptions; addresses that are none. */
 	/* clang-format off */
-	static const struct { u32 address; u32 data; } wrong[] = {
+	static const struct {
+		u32 address;
+		u32 data;
+	} wrong[] = {
 		{ 0, 0x400 | VECTOR }, { 0, 0x500 | VECTOR }, { 0, 0x200 | VECTOR },
 		{ 0, 0x700 | VECTOR }, { 0, 0x600 | VECTOR },
 		{ 0, 3 }, { 0, 15 }, { 0xff000, 0x500 }, { 0x80000000, VECTOR },

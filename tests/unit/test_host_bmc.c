@@ -23,13 +23,19 @@
 enum { IDLE, READING, WRITING, FAILED };
 
 static struct {
-	u16 data, status;
+	u16 data;
+	u16 status;
 	u8 state;
-	bool full, busy; /* it has a byte for the machine; it works at one of the machine's */
-	bool last;       /* the next byte is the request's last */
+	bool full; /* it has a byte for the machine */
+	bool busy; /* it works at one of the machine's */
+	bool last; /* the next byte is the request's last */
 	u8 out;
-	u8 request[16], answer[24];
-	unsigned asked, sent, length; /* bytes */
+	u8 request[16];
+	u8 answer[24];
+	/* bytes */
+	unsigned asked;
+	unsigned sent;
+	unsigned length;
 	unsigned looks; /* until it has done what it works at */
 	unsigned fails_at; /* the write at which it is in its error state */
 	unsigned silent_from; /* the write from which on it does nothing */
@@ -335,8 +341,10 @@ static void test_places(void **)
 {
 	static const struct {
 		u64 base;
-		u8 modifier, size;
-		u16 data, status;
+		u8 modifier;
+		u8 size;
+		u16 data;
+		u16 status;
 	} places[] = {
 		{ 0xca3, 0x10, 0x12, 0xca3, 0xca4 },
 		{ 0xca9, 0x40, 0x12, 0xca8, 0xcac },

@@ -286,7 +286,12 @@ static void test_table_in_memory(void **)
 static void test_table_unknown(void **)
 {
 	static const struct {
-		u8 action, instruction, space, width, shift, access;
+		u8 action;
+		u8 instruction;
+		u8 space;
+		u8 width;
+		u8 shift;
+		u8 access;
 		u64 address;
 		u32 mask;
 	} bad[] = {

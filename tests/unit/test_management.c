@@ -471,7 +471,10 @@ static void test_room(void **)
 static void test_files(void **)
 {
 	/* clang-format off */
-	static const struct { const char *file; const char *error; } bad[] = {
+	static const struct {
+		const char *file;
+		const char *error;
+	} bad[] = {
 		{ "a.conf", "expected the name of a file, 1 to 63 characters without blanks, and what is in it" },
 		{ "a b\nname = a\n" VM, "expected the name of a file, 1 to 63 characters without blanks, and what is in it" },
 		{ "\nname = a\n" VM, "expected the name of a file, 1 to 63 characters without blanks, and what is in it" },

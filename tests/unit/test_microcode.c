@@ -134,7 +134,11 @@ static void test_intel(void **)
 static void test_intel_wrong(void **)
 {
 	/* clang-format off */
-	static const struct { size_t at; u32 value; const char *what; } wrong[] = {
+	static const struct {
+		size_t at;
+		u32 value;
+		const char *what;
+	} wrong[] = {
 		{ 0, 2, "neither" }, { 20, 2, "unknown version" }, { 28, 514, "impossible sizes" },
 		{ 32, 1026, "impossible sizes" }, { 28, 1024, "impossible sizes" },
 		{ 32, 2048, "ends too early" },

@@ -305,7 +305,11 @@ static int takes_option(const struct command *c, const char *word)
 static void take_option(const struct command *c, struct words *w, char **argv, int *i)
 {
 	/* clang-format off */
-	const struct { const char *word; int *flag; const char **value; } options[] = {
+	const struct {
+		const char *word;
+		int *flag;          /* that it sets, */
+		const char **value; /* or where the word behind it goes */
+	} options[] = {
 		{ "--wait", &w->wait, NULL }, { "--file", &w->file, NULL },
 		{ "--raw", &w->raw, NULL },
 		{ "--replace", &w->replace, NULL }, { "-f", &w->follow, NULL },

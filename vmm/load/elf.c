@@ -7,38 +7,59 @@
 /*
  * The two classes differ in the size of addresses, and in where a program header keeps its flags.
  */
-#define ELF_HEADER(name, word) \
-	struct name { \
-		u8 ident[16]; \
-		u16 type, machine; \
-		u32 version; \
-		word entry, phoff, shoff; \
-		u32 flags; \
-		u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx; \
-	}
-ELF_HEADER(elf32_header, u32);
-ELF_HEADER(elf64_header, u64);
+struct elf32_header {
+	u8 ident[16]; /* 00h: e_ident */
+	u16 type; /* 10h: e_type */
+	u16 machine; /* 12h: e_machine */
+	u32 version; /* 14h: e_version */
+	u32 entry; /* 18h: e_entry */
+	u32 phoff; /* 1ch: e_phoff */
+	u32 shoff; /* 20h: e_shoff */
+	u32 flags; /* 24h: e_flags */
+	u16 ehsize; /* 28h: e_ehsize */
+	u16 phentsize; /* 2ah: e_phentsize */
+	u16 phnum; /* 2ch: e_phnum */
+	u16 shentsize; /* 2eh: e_shentsize */
+	u16 shnum; /* 30h: e_shnum */
+	u16 shstrndx; /* 32h: e_shstrndx */
+};
+struct elf64_header {
+	u8 ident[16]; /* 00h: e_ident */
+	u16 type; /* 10h: e_type */
+	u16 machine; /* 12h: e_machine */
+	u32 version; /* 14h: e_version */
+	u64 entry; /* 18h: e_entry */
+	u64 phoff; /* 20h: e_phoff */
+	u64 shoff; /* 28h: e_shoff */
+	u32 flags; /* 30h: e_flags */
+	u16 ehsize; /* 34h: e_ehsize */
+	u16 phentsize; /* 36h: e_phentsize */
+	u16 phnum; /* 38h: e_phnum */
+	u16 shentsize; /* 3ah: e_shentsize */
+	u16 shnum; /* 3ch: e_shnum */
+	u16 shstrndx; /* 3eh: e_shstrndx */
+};
 static_assert(sizeof(struct elf32_header) == 52 && sizeof(struct elf64_header) == 64, "gABI Ehdr");
 
 struct elf32_phdr {
-	u32 type;
-	u32 offset;
-	u32 vaddr;
-	u32 paddr;
-	u32 filesz;
-	u32 memsz;
-	u32 flags;
-	u32 align;
+	u32 type; /* 00h: p_type */
+	u32 offset; /* 04h: p_offset */
+	u32 vaddr; /* 08h: p_vaddr */
+	u32 paddr; /* 0ch: p_paddr */
+	u32 filesz; /* 10h: p_filesz */
+	u32 memsz; /* 14h: p_memsz */
+	u32 flags; /* 18h: p_flags */
+	u32 align; /* 1ch: p_align */
 };
 struct elf64_phdr {
-	u32 type;
-	u32 flags;
-	u64 offset;
-	u64 vaddr;
-	u64 paddr;
-	u64 filesz;
-	u64 memsz;
-	u64 align;
+	u32 type; /* 00h: p_type */
+	u32 flags; /* 04h: p_flags */
+	u64 offset; /* 08h: p_offset */
+	u64 vaddr; /* 10h: p_vaddr */
+	u64 paddr; /* 18h: p_paddr */
+	u64 filesz; /* 20h: p_filesz */
+	u64 memsz; /* 28h: p_memsz */
+	u64 align; /* 30h: p_align */
 };
 static_assert(sizeof(struct elf32_phdr) == 32 && sizeof(struct elf64_phdr) == 56, "gABI Phdr");
 
