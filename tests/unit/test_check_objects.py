@@ -62,12 +62,13 @@ def test_downwards(tmp_path):
 
 def test_a_call_upwards_is_named(tmp_path):
     assert Tree(tmp_path, UP).judged(["uses     vmm      kernel", "cycle    2 objects of kernel, vmm"]) == [
-        "kernel must not use vmm: 1 uses, 0 are listed", "kernel/print.c: uses vm_make of vmm/vm.c"]
+        "kernel must not use vmm: 1 uses, 0 are listed", "kernel/print.c: uses vm_make of vmm/vm.c",
+        "a cycle of objects of kernel, vmm: kernel/print.c vmm/vm.c"]
 
 
 def test_one_more_than_listed(tmp_path):
-    files = {**UP, "kernel/panic.c": function("panic", "vm_make")}
-    lines = ["uses     vmm      kernel", "uses     kernel   vmm", "upwards  kernel -> vmm: %d", "cycle    2 objects of kernel, vmm"]
+    files = {**UP, "vmm/vm.c": function("vm_make"), "kernel/panic.c": function("panic", "vm_make")}
+    lines = ["uses     kernel   vmm", "upwards  kernel -> vmm: %d"]
     tree = Tree(tmp_path, files)
     assert "kernel/panic.c: uses vm_make of vmm/vm.c" in tree.judged([line.replace("%d", "1") for line in lines])
     assert tree.judged([line.replace("%d", "2") for line in lines]) == []
@@ -116,7 +117,22 @@ def test_cycles(tmp_path):
     tree = Tree(tmp_path, files)
     assert tree.judged(["cycle    4 objects of kernel", "cycle    2 objects of drivers"]) == []
     assert tree.judged(["cycle    3 objects of kernel"]) == [
-        "a cycle of 4 objects, the largest has 3: kernel/a.c kernel/b.c kernel/c.c kernel/d.c"]
+        "a cycle of 4 objects, at most 3 may be: kernel/a.c kernel/b.c kernel/c.c kernel/d.c"]
+
+
+@pytest.mark.parametrize("size", (12, 13))
+def test_a_large_cycle(tmp_path, size):
+    """Is wrong even where it is listed."""
+    files = {"kernel/f%02d.c" % at: function("f%d" % at, "f%d" % ((at + 1) % size)) for at in range(size)}
+    said = Tree(tmp_path, files).judged(["cycle    %d objects of kernel" % size])
+    assert said == ["a cycle of 13 objects, at most 12 may be: " + " ".join(files)] * (size > 12)
+
+
+def test_a_cycle_of_rooms(tmp_path):
+    """So is one that is not inside a room, though these may use each other."""
+    files = {"vmm/vm.c": function("vm_make", "pci_make"), "vmm/pci/pci.c": function("pci_make", "vm_make")}
+    assert Tree(tmp_path, files).judged(["rooms    vmm <-> vmm/pci", "cycle    2 objects of vmm, vmm/pci"]) == [
+        "a cycle of objects of vmm, vmm/pci: vmm/pci/pci.c vmm/vm.c"]
 
 
 @pytest.mark.parametrize("listed", (["rooms    vmm <-> vmm/pci", "upwards  kernel -> vmm: 3"], ["cycle    9 objects of vmm"], []))
