@@ -11,7 +11,7 @@ dropped and counted; a MAC given twice, a segment of one.
 Four on a segment, in the full tier: two that are `isolated` have nothing of each other's, neither broadcasts nor what
 is sent to their addresses, and reach the third; a `mirror` has all 1,900 frames of the three, 1,800 of them numbered
 datagrams with their content in their order, and nobody has what it sends. The full tier has the modes the other way
-round, and counts what the event index saves, by an image without it (`CONFIG_VIRTIO_EVENT_INDEX`).
+round, and counts interrupts: the event index keeps them few for an interface that is down.
 
 `test_net_switch.c`: who gets a frame; `test_net_frame.c`: segments and checksums; `test_virtio_net.c`: the device
 between drivers in memory, threads that send to each other while a third resets itself among them; `fuzz_net.c`:
@@ -190,30 +190,25 @@ def notifications_of(run, vm):
 
 
 @pytest.mark.full
-def test_what_the_event_index_saves(record_property):
-    """The same between the same two VMs, with and without it: an interrupt for an interface that is down, above all, and few
-    others, for Linux asks for one of each frame that it has sent."""
-    down = {}
-    for word, what in ("y", "with"), ("n", "without"):
-        vms = {"a.conf": vm_text(1, "lan0", "lan1 mac=" + MAC, "lan2", name="a"),
-               "b.conf": vm_text(2, "lan0", "lan1", "lan2", name="b")}
-        modules = {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")}
-        name = "virtio-net-index-" + word
-        elf = node.variant(name, "VIRTIO_EVENT_INDEX=n") if word == "n" else None
-        iso = node.margay_iso(name + "-qemu", vms, modules, elf=elf)
-        with node.start(name, "qemu", iso, cpus=2) as running:
-            monitor_console.whole_lines(running)
-            run = node.Run(running, running.wait())
-        a, b = run.of("a"), run.of("b")
-        assert a.has_line("margay-test: done") and b.has_line("margay-test: done"), run.text[-4000:]
-        check_data(a, b)
-        nets, queues = virtio_net.counts(run, "a") + virtio_net.counts(run, "b"), [interrupts_of(a), interrupts_of(b)]
-        # Of 1,000 frames that fill the queue of the one that is down, and 2,000 that do not.
-        down[word] = queues[0]["virtio1-input.0"]
-        received = sum(net["received"] for net in nets) - virtio_net.counts(run, "a")[1]["received"]
-        arrived, sent = (sum(n for vm in queues for queue, n in vm.items() if kind in queue) for kind in ("input", "output"))
-        record_property(what, "%d frames sent, %d interrupts of them; %d received, %d interrupts of them; %d of the interface that "
-                        "is down; %d exits to registers" % (
-                            sum(net["sent"] for net in nets), sent, received, arrived - down[word], down[word],
-                            notifications_of(run, "a") + notifications_of(run, "b")))
-    assert down["y"] < 10 < 100 < down["n"], down
+def test_few_interrupts(record_property):
+    """The event index: one interrupt for an interface that is down, whatever comes, though 1,024 frames fill its queue. By an image
+    without it there were 760 (docs/performance.md)."""
+    vms = {"a.conf": vm_text(1, "lan0", "lan1 mac=" + MAC, "lan2", name="a"),
+           "b.conf": vm_text(2, "lan0", "lan1", "lan2", name="b")}
+    modules = {"kernel": node.guest_file(node.KERNEL), "initrd": node.guest_file("initrd-drivers")}
+    iso = node.margay_iso("virtio-net-index-qemu", vms, modules)
+    with node.start("virtio-net-index", "qemu", iso, cpus=2) as running:
+        monitor_console.whole_lines(running)
+        run = node.Run(running, running.wait())
+    a, b = run.of("a"), run.of("b")
+    assert a.has_line("margay-test: done") and b.has_line("margay-test: done"), run.text[-4000:]
+    check_data(a, b)
+    nets, queues = virtio_net.counts(run, "a") + virtio_net.counts(run, "b"), [interrupts_of(a), interrupts_of(b)]
+    down = queues[0]["virtio1-input.0"]
+    received = sum(net["received"] for net in nets) - virtio_net.counts(run, "a")[1]["received"]
+    arrived, sent = (sum(n for vm in queues for queue, n in vm.items() if kind in queue) for kind in ("input", "output"))
+    record_property("interrupts", "%d frames sent, %d interrupts of them; %d received, %d interrupts of them; %d of the interface "
+                    "that is down; %d exits to registers" % (
+                        sum(net["sent"] for net in nets), sent, received, arrived - down, down,
+                        notifications_of(run, "a") + notifications_of(run, "b")))
+    assert virtio_net.counts(run, "a")[1]["received"] >= QUEUE and down < 10

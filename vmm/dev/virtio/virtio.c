@@ -387,9 +387,7 @@ int virtio_add(struct vm *vm, struct virtio *v, u32 class_code)
 	v->pci.write = bar_write;
 	v->pci.go_on = go_on;
 	v->queue_size = v->queue_size ? v->queue_size : QUEUE_SIZE_DEFAULT;
-	v->features |= FEATURE_VERSION_1 | FEATURE_INDIRECT;
-	if (IS_ENABLED(CONFIG_VIRTIO_EVENT_INDEX))
-		v->features |= FEATURE_EVENT_INDEX;
+	v->features |= FEATURE_VERSION_1 | FEATURE_INDIRECT | FEATURE_EVENT_INDEX;
 	reset(v);
 	return pci_virtual_add(vm, &v->pci);
 }
