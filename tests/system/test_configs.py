@@ -108,6 +108,21 @@ def test_every_option_is_documented():
     assert [option for option in OPTIONS if "CONFIG_" + option + "`" not in text] == []
 
 
+def test_documents_name_what_is_off():
+    """They tell what the default image does. An option's name stands only where it is off: in that image, or in the tiny one, of
+    which the paragraph speaks then; in what a tool prints; and in the tables of options."""
+    off = {name: {option for option in OPTIONS if not enabled(configs.load(name), option)} for name in ("default", "tiny")}
+    told = []
+    for path in ["README.md"] + [p for p in sorted(glob.glob("docs/*.md", root_dir=configs.TOP)) if p != "docs/test-catalogue.md"]:
+        with open(os.path.join(configs.TOP, path), encoding="utf-8") as f:
+            paragraphs = re.split(r"\n\n|\n(?=\|)", re.sub(r"^```.*?^```$", "", f.read(), flags=re.MULTILINE | re.DOTALL))
+        for text in paragraphs:
+            may = off["default"] | (off["tiny"] if re.search(r"\btiny\b", text) else set())
+            if not text.startswith("| `CONFIG_"):
+                told += [(path, option) for option in re.findall(r"CONFIG_(\w+)", text) if option in set(OPTIONS) - may]
+    assert told == []
+
+
 def test_default_has_what_sites_use():
     """All but what is for tests and debuggers, whose help says so; the tiny image has none of what sites alone want."""
     kconf, tiny_kconf = configs.load(), configs.load("tiny")
