@@ -25,8 +25,8 @@ bool monitor_wait_for_functions(struct slot *s)
 	return fake_vfs_off;
 }
 
-void guest_acpi_vfs(const struct vm_pci *, unsigned, struct acpi_guest *,
-		    struct acpi_guest_window *, struct acpi_guest_root *)
+void guest_acpi_sriov(const struct vm_pci *, unsigned, struct acpi_guest *,
+		      struct acpi_guest_window *, struct acpi_guest_root *)
 {
 }
 

@@ -155,17 +155,17 @@ int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
 /*
  * guest_acpi_sriov.c, not pure: of the VM's n-th function; windows behind those that there are.
  */
-void guest_acpi_vfs(const struct vm_pci *, unsigned n, struct acpi_guest *,
-		    struct acpi_guest_window *, struct acpi_guest_root *);
+void guest_acpi_sriov(const struct vm_pci *, unsigned n, struct acpi_guest *,
+		      struct acpi_guest_window *, struct acpi_guest_root *);
 /* acpi_sriov.c: the functions that may go, and the event by which the guest looks for them. */
-void acpi_put_vfs(struct aml *a, const struct acpi_guest *in);
+void acpi_put_sriov(struct aml *a, const struct acpi_guest *in);
 #else
-static inline void guest_acpi_vfs(const struct vm_pci *, unsigned, struct acpi_guest *,
-				  struct acpi_guest_window *, struct acpi_guest_root *)
+static inline void guest_acpi_sriov(const struct vm_pci *, unsigned, struct acpi_guest *,
+				    struct acpi_guest_window *, struct acpi_guest_root *)
 {
 }
 
-static inline void acpi_put_vfs(struct aml *, const struct acpi_guest *) { }
+static inline void acpi_put_sriov(struct aml *, const struct acpi_guest *) { }
 #endif
 
 /*

@@ -83,6 +83,6 @@ void acpi_put_pci(struct aml *a, const struct acpi_guest *in)
 		put_root(a, in, &in->roots[i]);
 	if (in->ecam)
 		put_ecam(a, in);
-	acpi_put_vfs(a, in);
+	acpi_put_sriov(a, in);
 	aml_end(a);
 }

@@ -52,7 +52,7 @@ static void put_event(struct aml *a, const struct acpi_guest *in)
 	aml_end(a);
 }
 
-void acpi_put_vfs(struct aml *a, const struct acpi_guest *in)
+void acpi_put_sriov(struct aml *a, const struct acpi_guest *in)
 {
 	char name[5];
 

@@ -67,7 +67,7 @@ static void collect_functions(struct acpi_collected *c, const struct vm *vm)
 					f->bar[k].base,
 					f->bar[k].size,
 				};
-		guest_acpi_vfs(pci, i, &c->guest, c->window, c->root);
+		guest_acpi_sriov(pci, i, &c->guest, c->window, c->root);
 		add_intx(c, pci, i);
 	}
 	if (!vm_virtual(vm))

@@ -6,8 +6,8 @@
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/pci/vm_pci.h"
 
-void guest_acpi_vfs(const struct vm_pci *pci, unsigned n, struct acpi_guest *out,
-		    struct acpi_guest_window *windows, struct acpi_guest_root *roots)
+void guest_acpi_sriov(const struct vm_pci *pci, unsigned n, struct acpi_guest *out,
+		      struct acpi_guest_window *windows, struct acpi_guest_root *roots)
 {
 	const struct host_pci_function *f = &pci->function[n];
 

@@ -59,7 +59,7 @@ enum pci_busy { PCI_FREE, PCI_RESETS, PCI_LEAVES, PCI_VFS_COME, PCI_VFS_GO };
 
 /* A reset, of a PF once its VFs are gone: pci_reset.c. May be moved between two steps. */
 struct pci_reset {
-	bool vfs; /* they are not gone yet */
+	bool sriov; /* it is to be switched off first */
 	u64 since; /* TSC */
 	struct host_pci_reset host;
 };
@@ -163,8 +163,8 @@ int pci_root_configure(struct pci_device *d, unsigned *nr_caps);
 bool pci_root_has_line(const struct pci_device *d);
 
 /* pci_reset.c */
-/* Ends the function's DMA; vfs: a PF's VFs go first, which pci_sriov_close() has closed. */
-void pci_reset_begin(struct pci_reset *r, unsigned index, bool vfs);
+/* Ends the function's DMA; sriov: a PF's VFs go first, which pci_sriov_close() has closed. */
+void pci_reset_begin(struct pci_reset *r, unsigned index, bool sriov);
 /*
  * Waits for nothing. -EBUSY: another step, soon; else it is over, as host_pci_reset_step() has it.
  * Any CPU, one at a time.

@@ -7,7 +7,7 @@
 
 #include "vmm/pci/pci_device.h"
 
-void pci_reset_begin(struct pci_reset *r, unsigned index, bool vfs)
+void pci_reset_begin(struct pci_reset *r, unsigned index, bool sriov)
 {
 	u32 command = host_pci_read(index, PCI_REG_COMMAND, 2);
 
@@ -17,15 +17,15 @@ void pci_reset_begin(struct pci_reset *r, unsigned index, bool vfs)
 	 */
 	if (command != 0xffff)
 		host_pci_write(index, PCI_REG_COMMAND, 2, command & ~(u32)PCI_COMMAND_MASTER);
-	r->vfs = vfs;
+	r->sriov = sriov;
 	r->since = host_tsc();
 	host_pci_reset_begin(&r->host, index);
 }
 
 int pci_reset_step(struct pci_reset *r)
 {
-	if (r->vfs && pci_sriov_off(r->host.index, r->since) == -EBUSY)
+	if (r->sriov && pci_sriov_off(r->host.index, r->since) == -EBUSY)
 		return -EBUSY;
-	r->vfs = false;
+	r->sriov = false;
 	return host_pci_reset_step(&r->host);
 }

@@ -53,10 +53,10 @@ static void test_both(void **)
 	pci.function[0] = (struct host_pci_function){ .index = OTHER, .address = { 0, 5, 0x82 } };
 	pci.function[1] = (struct host_pci_function){ .index = PF, .address = { 0, 3, 1 } };
 	out.nr_windows = 1;
-	guest_acpi_vfs(&pci, 0, &out, windows, roots);
+	guest_acpi_sriov(&pci, 0, &out, windows, roots);
 	assert_true(out.nr_vfs == 1 && out.vf[0].bus == 5 && out.vf[0].devfn == 0x82);
 	assert_int_equal(out.nr_windows, 1);
-	guest_acpi_vfs(&pci, 1, &out, windows, roots);
+	guest_acpi_sriov(&pci, 1, &out, windows, roots);
 	assert_int_equal(out.nr_vfs, 1);
 	/* Behind those that there are. */
 	assert_true(out.nr_windows == 3 && !windows[0].size && !windows[3].size);
@@ -67,7 +67,7 @@ static void test_both(void **)
 	assert_true(roots[0].last_bus == 0 && roots[1].last_bus == 5 && roots[2].last_bus == 4);
 	vfs = 1;
 	roots[2].last_bus = 3;
-	guest_acpi_vfs(&pci, 1, &out, windows, roots);
+	guest_acpi_sriov(&pci, 1, &out, windows, roots);
 	assert_int_equal(roots[2].last_bus, 3);
 }
 
