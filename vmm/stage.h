@@ -49,8 +49,7 @@ struct vm_stage {
 };
 
 /*
- * As many as there are; vm->nr_stages says how far it came. 0 or -errno (printed): stages_destroy()
- * follows in any case.
+ * As many as there are. 0 or -errno (printed): stages_destroy() follows in any case.
  */
 int stages_create(struct vm *vm);
 /* Those that were begun, from the last to the first. */

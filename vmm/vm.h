@@ -18,6 +18,7 @@ struct vm_pci;
 
 #define VM_MAX_VCPUS VM_CPUS_MAX
 #define VM_MAX_EXTENTS HOST_ZERO_MAX
+#define VM_OWN_SIZE 64 /* as in margay.lds, which sees to it that all fit */
 
 /*
  * A console beside the UART, by whose vm->console it writes and is called; rx() false: the byte is
@@ -28,7 +29,15 @@ struct second_console {
 	void (*tx_room)(struct second_console *second);
 };
 
-/* What is not here, as its memory map, is in vm_parts.h. */
+/*
+ * What several files know of a VM; its memory map and the like are in vm_parts.h. What one file
+ * alone keeps of each VM is a variable of that file, as PERCPU ones are (kernel/percpu.h):
+ *
+ *	static VM_OWN u64 frozen_at;
+ *	vm_own(vm, frozen_at) = now;
+ *
+ * They are 0 when the VM is made.
+ */
 struct vm {
 	/* What is used most comes first: a short displacement reaches it. */
 	unsigned id;
@@ -47,8 +56,6 @@ struct vm {
 	unsigned nr_host_cpus;
 	unsigned nr_extents;
 	unsigned nr_devices;
-	unsigned nr_stages;
-	bool started; /* every vCPU has its CPU: they may enter the guest; atomic */
 	/* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
 	bool paused;
 	/* its power button was pressed: a power-off is a stop then; atomic */
@@ -58,15 +65,11 @@ struct vm {
 	bool direct; /* its vCPUs own their CPUs' local APICs: vm_direct() */
 	bool mwait; /* they may sleep by MWAIT: vm_mwait() */
 	bool is_linux; /* it is what was loaded */
-	/* its TSC's rate stands on its command line; it has looked for a PIT (without_kvm.c) */
-	bool told_rate;
-	bool seeks_pit;
+	bool told_rate; /* its TSC's rate stands on its command line */
 	/* what its kernel forbids that: DIRECT_MULTIBOOT ... (load/kernel_facts.c) */
 	unsigned kernel_facts;
 	const char *not_direct; /* why interrupts = auto is not; NULL: it is, or nobody asked */
 	bool icrs_used; /* one was open once: INIT and NMI may be its guest's; atomic */
-	/* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */
-	u32 icrs_open;
 	/* by an ICR of a CPU that was given up its guest might: vm_still_sends(); atomic */
 	bool still_sends;
 	/* a device may still write to its memory: that is not given back */
@@ -76,12 +79,9 @@ struct vm {
 	bool abandoned; /* lost_cpus.c has given up vCPUs */
 	unsigned ready; /* vCPUs that are prepared; atomic */
 	s64 tsc_offset;
+	u8 own[VM_OWN_SIZE] __aligned(sizeof(u64)); /* of vm_own() */
 	u64 started_at; /* host TSC */
 	u64 stage2_count; /* times that something was taken out of stage2; atomic */
-	/* lost pages (host_memory_lost()) that are out of stage2, if they were in it; atomic */
-	u32 lost_seen;
-	/* those that the guest has been told of, bits by number; atomic */
-	u64 lost_told;
 	char name[VM_NAME_MAX + 1];
 	struct vcpu **vcpus; /* nr_host_cpus, place.h's like what follows them */
 	/* what its guest adds to what it gives devices; NULL: nothing */
@@ -101,10 +101,9 @@ struct vm {
 	/* what it is handed: boot_params (RSI), or multiboot information (EBX) */
 	u64 entry_info;
 	gpa_t rsdp; /* guest ACPI root pointer */
-	struct spinlock stage2_lock; /* guards stage2 once vCPUs run: vm_stage2_lock() */
-	struct spinlock pause_lock; /* guards paused, the next two, and tsc_offset once vCPUs run */
+	/* guards paused, nr_paused, pause.c's frozen_at, and tsc_offset once vCPUs run */
+	struct spinlock pause_lock;
 	unsigned nr_paused; /* vCPUs that stay out of the guest */
-	u64 frozen_at; /* host TSC when the last of these stopped */
 	/* instance by registration index of struct vdev: as many as the image has of them */
 	void **device;
 	struct log_limit lines; /* of vm_log() */
@@ -115,6 +114,24 @@ struct vm {
 	struct pci_virtual *virtual; /* functions that no machine has: the last that was added */
 	struct second_console *second;
 };
+
+/*
+ * VM_OWN: before the type, a variable of each VM, without a value of its own. Its address is where
+ * it lies in own[] (margay.lds).
+ */
+#if __STDC_HOSTED__
+/* In a program of the build host it has an address like any other. */
+#define VM_OWN __section("vm_own")
+extern u8 __start_vm_own[];
+#define VM_OWN_START ((uintptr_t)__start_vm_own)
+#else
+#define VM_OWN __section("vm_own,\"aw\",@nobits#")
+#define VM_OWN_START 0u
+#endif
+
+/* A VM's variable of this file: an access is one to a member, the displacement is a constant. */
+#define vm_own(vm, variable) \
+	(*(typeof(variable) *)((uintptr_t)(vm)->own + ((uintptr_t)&(variable) - VM_OWN_START)))
 
 /*
  * Makes a VM of a configuration: memory, tables, devices, guest image. 0 or

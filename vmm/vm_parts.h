@@ -15,7 +15,7 @@
 
 struct vm_parts {
 	struct vm vm;
-	struct stage2 stage2; /* guarded by vm.stage2_lock once vCPUs run */
+	struct stage2 stage2; /* guarded by vm_stage2_lock() once vCPUs run */
 	/* what its PCI functions reach, guarded likewise; NULL: everything, or it has none */
 	struct host_iommu *domain;
 	struct gpa_map map;

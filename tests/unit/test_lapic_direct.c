@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: @tests/unit/lapic.sources vmm/dev/board/debug_clock.c @tests/unit/fake_vm.sources */
+/* UNIT: vmm/dev/apic/lapic.c vmm/dev/apic/without_kvm.c vmm/dev/apic/lapic_regs.c vmm/dev/apic/lapic_timer.c vmm/dev/apic/lapic_ipi.c vmm/dev/apic/ioapic.c tests/unit/fake_pci.c vmm/dev/board/debug_clock.c @tests/unit/fake_vm.sources */
 /*
  * A guest that owns its CPUs' local APICs: which registers it reaches itself,
  * what the monitor makes of the others (SDM vol. 3, 11.12), and to whom an ICR's
@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
-#include "vmm/dev/apic/lapic.h"
+#include "vmm/dev/apic/lapic_direct.c"
 #include "vmm/guest_platform.h"
 #include "vmm/hvm.h"
 #include "vmm/vm/intc.h"
@@ -109,7 +109,7 @@ bool vcpu_nmi(struct host_work *)
 /* When nobody sends any more, and what was sent has come: host_apic_take_back() waits for it. */
 void direct_take_init(struct vcpu *vcpu)
 {
-	assert_false(vm->icrs_open || fake_host.given[vcpu->cpu]);
+	assert_false(vm_own(vm, icrs_open) || fake_host.given[vcpu->cpu]);
 	/* Of all CPUs there is one here: the first one's. */
 	assert_true(inits_taken++ || fake_host.msrs[4].value == 0x1a);
 }
@@ -166,7 +166,7 @@ static int teardown(void **)
 	for (unsigned i = 0; i < 3; i++)
 		if (vm->vcpus[i]->lapic->icr_open) {
 			vm->vcpus[i]->lapic->icr_open = false;
-			vm->icrs_open--;
+			vm_own(vm, icrs_open)--;
 		}
 	fake_vm_destroy(vm);
 	for (unsigned i = 0; i < 3; i++)
@@ -526,7 +526,7 @@ static void open_all(void)
 {
 	for (unsigned v = 0; v < 3; v++)
 		assert_int_equal(send_by(v, 2, 0x4041), 1);
-	assert_true(is_open(0) && is_open(1) && is_open(2) && vm->icrs_open == 3);
+	assert_true(is_open(0) && is_open(1) && is_open(2) && vm_own(vm, icrs_open) == 3);
 }
 
 /* ipi = direct: only by a message that interrupts, of the vCPU's own, and when all have started. */
@@ -547,7 +547,7 @@ static void test_icr_opens(void **)
 	assert_int_equal(write_by(0, SVR, 0x1ff), 0);
 	assert_int_equal(opened, 0);
 	assert_int_equal(send_by(1, 0x21, 0x4041), 4);
-	assert_true(!is_open(0) && is_open(1) && !is_open(2) && vm->icrs_open == 1);
+	assert_true(!is_open(0) && is_open(1) && !is_open(2) && vm_own(vm, icrs_open) == 1);
 	assert_int_equal(send_by(1, 0x21, 0x4041), 4);
 	assert_int_equal(opened, 1);
 	open_all();
@@ -559,7 +559,7 @@ static void test_icr_filtered(void **)
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(send_by(i % 3, ~0u, 0x4041), ALL);
 	vm->intc->init(vm->vcpus[1]);
-	assert_int_equal(opened + vm->icrs_open + calls[0] + calls[2], 0);
+	assert_int_equal(opened + vm_own(vm, icrs_open) + calls[0] + calls[2], 0);
 }
 
 static void init_comes(void)
@@ -573,7 +573,7 @@ static void test_icr_opens_too_late(void **)
 	opening = init_comes;
 	assert_int_equal(send_by(0, 2, 0x4041), 1);
 	assert_int_equal(opened, 1);
-	assert_true(!is_open(0) && !vm->icrs_open);
+	assert_true(!is_open(0) && !vm_own(vm, icrs_open));
 }
 
 static void test_icr_closes(void **)
@@ -587,7 +587,7 @@ static void test_icr_closes(void **)
 	vm->intc->init(vm->vcpus[1]);
 	assert_int_equal(flushed, 1);
 	fake_host.this_cpu = 0;
-	assert_true(!is_open(0) && !is_open(1) && !is_open(2) && !vm->icrs_open);
+	assert_true(!is_open(0) && !is_open(1) && !is_open(2) && !vm_own(vm, icrs_open));
 	assert_true(served == 2 && calls[0] == 1 && !calls[1] && calls[2] == 1 &&
 		    fake_host.apic_resets == 1);
 	assert_int_equal(send_by(0, 2, 0x4041), 1);
@@ -640,10 +640,10 @@ static void leave(struct host_timer *t)
 {
 	assert_true(fake_host.given[0] && !vm->vcpus[0]->lapic->open &&
 		    !vm->vcpus[0]->lapic->icr_open);
-	assert_int_equal(vm->icrs_open, 2 - windows);
+	assert_int_equal(vm_own(vm, icrs_open), 2 - windows);
 	windows++;
 	vm->vcpus[windows]->lapic->icr_open = false;
-	vm->icrs_open--;
+	vm_own(vm, icrs_open)--;
 	if (windows < 2)
 		host_timer_arm(t, 0);
 }
@@ -671,7 +671,7 @@ static void tenth_passes(void)
 	fake_host.tsc += fake_host.tsc_khz * 100;
 	if (++windows == 15) {
 		vm->vcpus[1]->lapic->icr_open = false;
-		vm->icrs_open--;
+		vm_own(vm, icrs_open)--;
 	}
 }
 
@@ -686,7 +686,8 @@ static void test_stop_waits_in_vain(void **)
 	fake_host.window = tenth_passes;
 	lapic_direct_stop(vm->vcpus[0]);
 	assert_int_equal(windows, PATIENCE);
-	assert_true(vm->still_sends && vm->icrs_open == 1 && !inits_taken && fake_host.given[0]);
+	assert_true(vm->still_sends && vm_own(vm, icrs_open) == 1 && !inits_taken &&
+		    fake_host.given[0]);
 	assert_int_equal(fake_host.msrs[4].value, 0x1a);
 	assert_non_null(
 		strstr(fake_host.log, "1 CPUs do not answer and could still send interrupts"));

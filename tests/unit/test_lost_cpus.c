@@ -76,11 +76,7 @@ void host_console_remove(struct host_console *con)
 
 static int reset(void **)
 {
-	vm = (struct vm){ .nr_vcpus = 2,
-			  .vcpus = by_id,
-			  .live_vcpus = 2,
-			  .started = true,
-			  .end = VM_END_STOPPED };
+	vm = (struct vm){ .nr_vcpus = 2, .vcpus = by_id, .live_vcpus = 2, .end = VM_END_STOPPED };
 	for (unsigned i = 0; i < 2; i++)
 		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .cpu = i, .live = true };
 	now = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/vm/stages.c vmm/vm/abandon.c vmm/vm/looks.c */
+/* UNIT: vmm/vm/abandon.c vmm/vm/looks.c */
 /*
  * The stages of a VM's and a vCPU's life: by their places, whatever the linker's order; unmade the
  * other way round as far as they came; and who has a say before an entry.
@@ -15,6 +15,7 @@
 #include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm/stages.c"
 
 static char done[128];
 static int fails; /* what the tables say */
@@ -32,7 +33,7 @@ static void expect(const char *what)
 {
 	assert_string_equal(done, what);
 	done[0] = 0;
-	assert_int_equal(vm.nr_stages, 0);
+	assert_int_equal(vm_own(&vm, nr_begun), 0);
 }
 
 static int place(struct vm *v)
@@ -185,7 +186,7 @@ static void test_pause(void **)
 static void test_life(void **)
 {
 	assert_int_equal(stages_create(&vm), 0);
-	assert_int_equal(vm.nr_stages, VM_STAGES);
+	assert_int_equal(vm_own(&vm, nr_begun), VM_STAGES);
 	stages_destroy(&vm);
 	expect("place tables more image no-tables keep unplace ");
 }
@@ -202,6 +203,18 @@ static void test_fails(void **)
 	expect("");
 }
 
+/* Where it lies: in the VM, in no other member, as its type wants. */
+static void test_own(void **)
+{
+	static struct vm other;
+	const u8 *at = (const u8 *)&vm_own(&other, nr_begun);
+
+	assert_true(at >= other.own && at + sizeof(nr_begun) <= other.own + VM_OWN_SIZE &&
+		    !((uintptr_t)at % sizeof(nr_begun)));
+	vm_own(&other, nr_begun) = 7;
+	assert_int_equal(vm_own(&vm, nr_begun), 0);
+}
+
 static void test_abandoned(void **)
 {
 	vm_abandon(&vm);
@@ -214,6 +227,7 @@ int main(void)
 		cmocka_unit_test(test_life),      cmocka_unit_test(test_fails),
 		cmocka_unit_test(test_abandoned), cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_events),    cmocka_unit_test(test_looks),
+		cmocka_unit_test(test_own),
 	};
 
 	looks_sort();

@@ -768,18 +768,18 @@ static void test_paused(void **)
 	assert_int_equal(dropped(1, NET_DROP_PAUSED), 3);
 }
 
-static bool sender_done;
+static bool sender_done, paused_early;
 
 /*
  * One that has the segment in hand until another waits for it: who draws a ticket is the second one
- * of two.
+ * of two. Or until nobody has.
  */
 static void *slow_sender(void *arg)
 {
 	struct spinlock *lock = arg;
 
 	while ((u16)(__atomic_load_n(&lock->next, __ATOMIC_ACQUIRE) - lock->owner) < 2 &&
-	       !__atomic_load_n(&guest[1].vm->frozen_at, __ATOMIC_ACQUIRE))
+	       !__atomic_load_n(&paused_early, __ATOMIC_ACQUIRE))
 		;
 	__atomic_store_n(&sender_done, true, __ATOMIC_RELEASE);
 	spin_unlock(lock);
@@ -795,7 +795,7 @@ static void test_pause_waits(void **)
 	for (unsigned i = 0; i < 2; i++) {
 		struct spinlock *lock = paused->virtual->lock;
 
-		sender_done = false;
+		sender_done = paused_early = false;
 		spin_lock(lock);
 		assert_int_equal(pthread_create(&thread, NULL, slow_sender, lock), 0);
 		if (i) {
@@ -805,10 +805,11 @@ static void test_pause_waits(void **)
 			paused->end = VM_RUNNING;
 		} else {
 			assert_int_equal(vm_pause(paused), 0);
-			paused->frozen_at = !__atomic_load_n(&sender_done, __ATOMIC_ACQUIRE);
 		}
-		assert_true(__atomic_load_n(&sender_done, __ATOMIC_ACQUIRE));
+		__atomic_store_n(&paused_early, !__atomic_load_n(&sender_done, __ATOMIC_ACQUIRE),
+				 __ATOMIC_RELEASE);
 		pthread_join(thread, NULL);
+		assert_false(paused_early);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/memory/lost_memory.c vmm/cpuid/cpuid_topology.c vmm/memory/gpa_map.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c tests/unit/fake_host.c */
+/* UNIT: vmm/cpuid/cpuid_topology.c vmm/memory/gpa_map.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c tests/unit/fake_host.c */
 /*
  * Pages that the machine has lost leave the second-level tables of the VM that has them, and of no
  * other; which VMs look, what follows a use, and how often it is told.
@@ -16,6 +16,7 @@
 #include "tests/unit/fake_host.h"
 #include "tests/unit/fake_stage.h"
 #include "tests/unit/stage2_walk.h"
+#include "vmm/memory/lost_memory.c"
 #include "vmm/memory/shootdown.h"
 #include "vmm/slots/slot.h"
 #include "vmm/vm/devices.h"
@@ -149,7 +150,7 @@ static void test_drop(void **)
 	look();
 	assert_true(!mapped(MIB(64) - PAGE_SIZE) && mapped(MIB(64) - 2 * PAGE_SIZE) &&
 		    mapped(GIB(4)));
-	assert_int_equal(parts.vm.lost_seen, 2);
+	assert_int_equal(vm_own(&parts.vm, lost_seen), 2);
 	assert_string_equal(fake_host.log,
 			    "vm0: memory at GPA 0x3fff000 is lost: the guest has it no longer\n");
 	assert_string_equal(event_told, "0 memory-lost GPA 0x3fff000");
@@ -169,7 +170,7 @@ static void test_no_memory(void **)
 	budget = 0;
 	lose(GIB(4) + PAGE_SIZE);
 	look();
-	assert_true(mapped(PAGE_SIZE) && parts.vm.lost_seen == 1);
+	assert_true(mapped(PAGE_SIZE) && vm_own(&parts.vm, lost_seen) == 1);
 	assert_non_null(strstr(fake_host.log, "vm0: "));
 	assert_null(strstr(fake_host.log, "no longer"));
 }

@@ -19,6 +19,13 @@
 /* machine checks within that time may be one error's: each waits for the log */
 #define SAME_MS 1000
 
+/*
+ * How many lost pages (host_memory_lost()) are out of stage2, if they were in it; guarded by
+ * vm_stage2_lock().
+ */
+static VM_OWN u32 lost_seen;
+static VM_OWN u64 lost_told; /* those that the guest has been told of, bits by number; atomic */
+
 static void drop(struct vcpu *vcpu, u64 page)
 {
 	struct vm *vm = vcpu->vm;
@@ -46,8 +53,7 @@ static bool lost_look(struct vcpu *vcpu)
 	if (!__atomic_exchange_n(&vcpu->lost_pages, false, __ATOMIC_ACQ_REL))
 		return false;
 	vm_stage2_lock(vcpu);
-	for (; host_memory_lost(vm->lost_seen, &page);
-	     __atomic_store_n(&vm->lost_seen, vm->lost_seen + 1, __ATOMIC_RELEASE))
+	for (; host_memory_lost(vm_own(vm, lost_seen), &page); vm_own(vm, lost_seen)++)
 		drop(vcpu, page);
 	vm_stage2_unlock(vm);
 	return false;
@@ -125,7 +131,8 @@ bool vm_tells_lost(struct vm *vm, u64 page)
 
 	for (unsigned i = 0; host_memory_lost(i, &lost); i++)
 		if (lost == page)
-			return !(__atomic_fetch_or(&vm->lost_told, BIT(i), __ATOMIC_ACQ_REL) &
+			return !(__atomic_fetch_or(&vm_own(vm, lost_told), BIT(i),
+						   __ATOMIC_ACQ_REL) &
 				 BIT(i));
 	return false;
 }

@@ -11,6 +11,9 @@
 #include "vmm/vm/lost_cpus.h"
 #include "vmm/vm_parts.h"
 
+/* Guards stage2, and the domain, once vCPUs run. */
+static VM_OWN struct spinlock stage2_lock;
+
 void shootdown_join(struct vcpu *vcpu)
 {
 	/*
@@ -39,7 +42,7 @@ void vm_stage2_lock(struct vcpu *vcpu)
 	 * Its holder may wait for this vCPU, unless that has left: a note would say for ever that
 	 * it is there.
 	 */
-	while (!spin_trylock(&vcpu->vm->stage2_lock)) {
+	while (!spin_trylock(&vm_own(vcpu->vm, stage2_lock))) {
 		if (vcpu->stage2_seen != STAGE2_ABSENT)
 			shootdown_note(vcpu);
 		__builtin_ia32_pause();
@@ -48,7 +51,7 @@ void vm_stage2_lock(struct vcpu *vcpu)
 
 void vm_stage2_unlock(struct vm *vm)
 {
-	spin_unlock(&vm->stage2_lock);
+	spin_unlock(&vm_own(vm, stage2_lock));
 }
 
 int vm_map_host(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)

@@ -13,6 +13,9 @@
 #include "vmm/stage.h"
 #include "vmm/vm/devices.h"
 
+/* Host TSC when the last of nr_paused stopped; guarded by vm->pause_lock. */
+static VM_OWN u64 frozen_at;
+
 static int set_paused(struct vm *vm, bool paused)
 {
 	spin_lock(&vm->pause_lock);
@@ -24,9 +27,9 @@ static int set_paused(struct vm *vm, bool paused)
 	if (!paused && vm->nr_paused == vm->nr_vcpus && vm->config->clock == VM_CLOCK_FREEZE) {
 		u64 now = host_tsc();
 
-		vm->tsc_offset -= (s64)(now - vm->frozen_at);
+		vm->tsc_offset -= (s64)(now - vm_own(vm, frozen_at));
 		/* for a next pause that comes before any vCPU has left this one */
-		vm->frozen_at = now;
+		vm_own(vm, frozen_at) = now;
 	}
 	__atomic_store_n(&vm->paused, paused, __ATOMIC_RELEASE);
 	/*
@@ -60,7 +63,7 @@ void vcpu_stay_paused(struct vcpu *vcpu)
 	spin_lock(&vm->pause_lock);
 	vm->nr_paused++;
 	/* the last one's stays: it is not before any TSC that the guest has seen */
-	vm->frozen_at = host_tsc();
+	vm_own(vm, frozen_at) = host_tsc();
 	spin_unlock(&vm->pause_lock);
 	shootdown_leave(vcpu);
 	while (vcpu_paused(vcpu) && __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING) {

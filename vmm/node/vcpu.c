@@ -19,6 +19,9 @@
 
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
+/* Every vCPU has its CPU: they may enter the guest. Atomic. */
+static VM_OWN bool started;
+
 static struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 {
 	const struct host_cpu_info *info = host_cpu_info(vm->host_cpu[id]);
@@ -194,7 +197,7 @@ static void vcpu_work(struct host_work *work)
 			 * Until each vCPU has its CPU, which may take as long as others keep it;
 			 * this one may be the console's.
 			 */
-			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE) ||
+			while (!__atomic_load_n(&vm_own(vm, started), __ATOMIC_ACQUIRE) ||
 			       (vm_begins_together(vm) && preparing(vm)))
 				host_interrupt_window();
 			vcpu_calls(vcpu, true);
@@ -272,7 +275,7 @@ int vm_start(struct vm *vm)
 			break;
 		}
 	}
-	__atomic_store_n(&vm->started, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&vm_own(vm, started), true, __ATOMIC_RELEASE);
 	/* Where there is somebody who waits for all, he has it taken down as soon as this is 0. */
 	return __atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) || vm_is_waited_for(i)
 		       ? 0

@@ -4,6 +4,8 @@
 
 #include "vmm/vm.h"
 
+static VM_OWN unsigned nr_begun; /* stages of its life that it has come to */
+
 extern const struct vm_stage *const __start_vm_stages[], *const __stop_vm_stages[];
 extern const struct vcpu_stage *const __start_vcpu_stages[], *const __stop_vcpu_stages[];
 extern void (*const __start_vm_pauses[])(struct vm *vm), (*const __stop_vm_pauses[])(struct vm *vm);
@@ -12,8 +14,8 @@ int stages_create(struct vm *vm)
 {
 	int err;
 
-	while (vm->nr_stages < VM_STAGES) {
-		unsigned at = vm->nr_stages++;
+	while (vm_own(vm, nr_begun) < VM_STAGES) {
+		unsigned at = vm_own(vm, nr_begun)++;
 
 		for (const struct vm_stage *const *s = __start_vm_stages; s < __stop_vm_stages;
 		     s++) {
@@ -29,10 +31,11 @@ int stages_create(struct vm *vm)
 
 void stages_destroy(struct vm *vm)
 {
-	while (vm->nr_stages) {
-		vm->nr_stages--;
+	while (vm_own(vm, nr_begun)) {
+		unsigned at = --vm_own(vm, nr_begun);
+
 		for (const struct vm_stage *const *s = __start_vm_stages; s < __stop_vm_stages; s++)
-			if ((*s)->at == vm->nr_stages && (*s)->destroy)
+			if ((*s)->at == at && (*s)->destroy)
 				(*s)->destroy(vm);
 	}
 }

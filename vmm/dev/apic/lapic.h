@@ -107,7 +107,7 @@ struct lapic {
 	bool timer_frozen; /* was armed when the VM was paused */
 	struct spinlock door; /* guards `open` */
 	bool open;         /* its CPU's APIC is the guest's: lapic_direct_send() may send to it */
-	bool icr_open;     /* ... and so is its ICR, counted in vm->icrs_open; its own CPU's */
+	bool icr_open;     /* ... and so is its ICR, counted in icrs_open; its own CPU's */
 	/*
 	 * by SVR, at some time since the VM's start: whoever starts now is another kernel (kexec)
 	 */

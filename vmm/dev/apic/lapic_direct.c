@@ -20,6 +20,9 @@
 #define CPUID_1_ECX_DEADLINE BIT(24)
 #define VM_CR_R_INIT BIT(1)
 
+/* Of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct). Atomic. */
+static VM_OWN u32 icrs_open;
+
 /*
  * Registers that the guest reads and writes itself; a CPU raises #GP for reserved bits by itself.
  * Not so all of them for the timer's entry: one that is delivered as SMI would leave its CPU deaf
@@ -88,7 +91,7 @@ static void set_icr(struct vcpu *vcpu, bool open)
 	vcpu->lapic->icr_open = open;
 	if (open)
 		__atomic_store_n(&vcpu->vm->icrs_used, true, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&vcpu->vm->icrs_open, open ? 1 : -1u, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&vm_own(vcpu->vm, icrs_open), open ? 1 : -1u, __ATOMIC_SEQ_CST);
 }
 
 static bool all_started(const struct vm *vm)
@@ -135,8 +138,8 @@ void lapic_direct_init(struct vcpu *vcpu)
 	if (!vm_direct(vm))
 		return;
 	close_icr(vcpu);
-	for (unsigned i = 0; __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST) && i < vm->nr_vcpus;
-	     i++) {
+	for (unsigned i = 0;
+	     __atomic_load_n(&vm_own(vm, icrs_open), __ATOMIC_SEQ_CST) && i < vm->nr_vcpus; i++) {
 		u64 since = host_tsc();
 
 		if (vm->vcpus[i] == vcpu)
@@ -208,7 +211,7 @@ static void wait_for_silence(struct vm *vm)
 	u64 since = host_tsc(), patience = host_tsc_khz() * 1000 * VM_ANSWER_SECONDS;
 	u32 before = 0, open;
 
-	while ((open = __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST)) &&
+	while ((open = __atomic_load_n(&vm_own(vm, icrs_open), __ATOMIC_SEQ_CST)) &&
 	       !__atomic_load_n(&vm->still_sends, __ATOMIC_ACQUIRE)) {
 		host_interrupt_window();
 		/* Each says its last words first, on a slow line. */

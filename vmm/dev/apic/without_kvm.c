@@ -18,6 +18,8 @@
 /* counter 2, which interrupts nobody, by two bytes, in mode 0 (Intel 8254 data sheet) */
 #define PIT_MEASURES 0xb0u
 
+static VM_OWN bool seeks_pit; /* it has looked for one, its TSC's rate told */
+
 /* The Linux that was loaded, before it takes interrupts. */
 static bool begins(const struct vcpu *vcpu)
 {
@@ -60,10 +62,10 @@ static void pit_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 		return;
 	if (!vm->told_rate)
 		start_anew(vm, LINUX_NO_CLOCK | x2apic, "looks for a PIT, and not for KVM's clock");
-	else if (vm->seeks_pit && vm_end(vm, VM_END_CRASH))
+	else if (vm_own(vm, seeks_pit) && vm_end(vm, VM_END_CRASH))
 		vm_tell(vm,
 			"the kernel does not know tsc_early_khz=, as Linux from 5.8 on does, and there is no PIT");
-	vm->seeks_pit = true;
+	vm_own(vm, seeks_pit) = true;
 }
 
 static const struct pio_ops pit_ops = { .sizes = 1, .read = pit_read, .write = pit_write };
