@@ -8,10 +8,11 @@
 
 #include "vmm/monitor.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/slots/slot.h"
+#include "vmm/slots/slot_own.h"
 #include "vmm/vm/service.h"
 
 static u8 turns; /* how often some could be had again, modulo 256; guarded by monitor_lock */
+SLOT_OWN(u8, turn);  /* turns when its functions were last looked at; guarded likewise */
 
 /*
  * others: those that the VM had itself do not count: it would start again and again, if each time
@@ -24,7 +25,7 @@ static bool are_there(const struct vm_config *c, bool others)
 
 bool monitor_has_functions(struct slot *s)
 {
-	s->turn = turns;
+	turn[s - monitor_slots] = turns;
 	return are_there(s->config, false);
 }
 
@@ -71,7 +72,7 @@ bool monitor_wait_for_functions(struct slot *s)
 		monitor_get_running();
 	spin_lock(&monitor_lock);
 	/* They may be on again, or the memory be free, for which nobody has looked at it. */
-	missed = s->turn != turns;
+	missed = turn[s - monitor_slots] != turns;
 	waits = !s->stopped && (missed || s->lacks_memory || !are_there(s->config, true));
 	s->lacks_memory = false;
 	if (waits)

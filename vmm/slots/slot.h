@@ -42,7 +42,6 @@ struct slot {
 	bool stopped;
 	/* what its Linux has shown to do without, LINUX_NO_CLOCK ...; dev/without_kvm.c's */
 	u8 without;
-	u8 turn; /* start_functions.c's; guarded by monitor_lock */
 	/* its start has failed by what vm_keep_extents() has; place.c's, of who starts it */
 	bool lacks_memory;
 	/*
@@ -53,6 +52,7 @@ struct slot {
 	struct restarts restarts;
 	/* it is WAITING until then, host TSC; 0: for no time; guarded by monitor_lock */
 	u64 restart_at;
+	/* monitor.c's alone; here, for its slot is found by it, and by an array in 96 bytes more */
 	struct host_work reaper;
 	struct host_work starter;
 };

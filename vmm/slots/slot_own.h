@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a device keeps of a VM file beyond its VM's end, in its own file: a variable for each slot,
- * by vm->id. It is 0 when a VM file comes into the slot.
+ * What one file alone, as a device's, keeps of a VM file beyond its VM's end: a variable for each
+ * slot, by vm->id. It is 0 when a VM file comes into the slot.
  */
 #ifndef VMM_SLOT_OWN_H
 #define VMM_SLOT_OWN_H
