@@ -57,6 +57,7 @@ files-BOOT_LOG        := kernel/boot/bootinfo_room.c kernel/own_memory.c vmm/loa
 files-LOST_CPUS       := kernel/cpu/cpu_lost.c vmm/vm/abandon.c vmm/node/lost_cpus.c vmm/plan/place_abandon.c
 files-VCPU_CALLS      := vmm/vm/vcpu_call.c
 files-VCPU_LOOKS      := vmm/vm/looks.c
+files-SLOT_STAGES     := vmm/slots/slot_stages.c
 files-PARALLEL_ZERO   := kernel/memory/zeros.c kernel/work/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
@@ -73,7 +74,7 @@ files-VM_FOLLOW_UP    := vmm/acpi/acpi_pvpanic.c vmm/config/config_ends.c vmm/de
 	vmm/slots/restart_limit.c vmm/node/restart_pace.c
 files-VM_IOAPIC       := vmm/dev/apic/ioapic.c
 files-VM_UART         := vmm/dev/board/uart16550.c
-files-VM_LOG          := vmm/slots/output_log.c vmm/config/config_console.c
+files-VM_LOG          := vmm/slots/output_log.c vmm/slots/output_stage.c vmm/config/config_console.c
 files-VIRTIO          := vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_blk.c vmm/dev/virtio/virtio_console.c \
 	vmm/dev/virtio/virtqueue.c vmm/dev/virtio/pieces.c vmm/pci/pci_virtual.c vmm/config/config_disk.c vmm/config/config_meta.c \
 	vmm/config/meta_lines.c vmm/dev/virtio/cidata.c

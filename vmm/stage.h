@@ -8,6 +8,7 @@
 
 #include <margay/types.h>
 
+struct slot;
 struct vcpu;
 struct vm;
 
@@ -162,5 +163,42 @@ static inline bool vcpu_looks(struct vcpu *vcpu, bool paused)
 
 #define VCPU_LOOK(look) \
 	static const struct vcpu_look *const look##_entry __used __section("vcpu_looks") = &(look)
+
+/* ---- a VM file, as its VM starts and ends (slots/slot_stages.c, in images with SLOT_STAGES) - */
+
+/* In this order at each of the events. */
+enum slot_stage_order {
+	SLOT_OUTPUT, /* slots/output_stage.c: what its guests write is kept */
+	SLOT_OUTCOME, /* node/outcome.c: what became of it, for who asks later */
+	SLOT_OPERATOR, /* node/control.c: who has the line learns that it leads nowhere */
+	SLOT_STAGE_ORDERS
+};
+
+enum slot_event {
+	SLOT_BEGINS, /* its VM is made next */
+	/* it is made, and its vCPUs get their CPUs: if not, one of the next two follows */
+	SLOT_STARTS,
+	SLOT_NOT_STARTED, /* why: the words; NULL: what has just been logged of it */
+	SLOT_ENDED, /* its last_end and last_status are known, and not logged yet */
+	SLOT_TOLD, /* that is logged; s->vm is there still */
+	SLOT_DONE, /* all that followed of the end; it may be OVER, and another VM's slot by now */
+	SLOT_EVENTS
+};
+
+struct slot_stage {
+	enum slot_stage_order at;
+	/* Each may be NULL. why: of SLOT_NOT_STARTED alone. On the CPU that starts or ends it. */
+	void (*on[SLOT_EVENTS])(const struct slot *s, const char *why);
+};
+
+#if IS_ENABLED(CONFIG_SLOT_STAGES)
+void stages_slot(const struct slot *s, enum slot_event event, const char *why);
+#else
+static inline void stages_slot(const struct slot *, enum slot_event, const char *) { }
+#endif
+
+#define SLOT_STAGE(stage) \
+	static const struct slot_stage *const stage##_entry __used __section("slot_stages") = \
+		&(stage)
 
 #endif

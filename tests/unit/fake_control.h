@@ -23,7 +23,6 @@ struct spinlock monitor_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots = 4, monitor_busy;
 bool monitor_booted = true;
-const struct monitor_witness *monitor_witness;
 extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_services[])(void);
 static const struct hvm_ops ops;
 const struct hvm_ops *hvm = &ops;

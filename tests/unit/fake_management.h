@@ -21,6 +21,7 @@
 #include "vmm/plan/place.h"
 #include "vmm/slots/output_log.h"
 #include "vmm/slots/slot_own.h"
+#include "vmm/stage.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 #include "vmm/vm/devices.h"
@@ -194,7 +195,6 @@ bool vm_net_counts(const struct vm *, unsigned number, struct net_counts *out)
 	return !number;
 }
 
-const struct monitor_witness *monitor_witness;
 /* what the log has, NULL at the end; a guest's last line */
 static const char *const *fake_log, *fake_output;
 

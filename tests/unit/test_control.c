@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c vmm/slots/node_events.c vmm/node/outcome.c vmm/slots/follow_up.c lib/span.c */
+/* UNIT: tests/unit/fake_host.c vmm/slots/node_events.c vmm/node/outcome.c vmm/slots/follow_up.c vmm/slots/slot_stages.c lib/span.c */
 /* What a word to start or to stop comes to, by what the VM does just then. */
 #include "tests/unit/fake_control.h"
 
@@ -139,6 +139,43 @@ static void test_restart(void **)
 	assert_true(!monitor_slots[1].again && !monitor_slots[1].stopped);
 }
 
+static unsigned gone; /* how often the operator was told so */
+
+static void line_is_free(const char *name)
+{
+	assert_string_equal(name, "a");
+	gone++;
+}
+
+/* Who has the line learns that its VM is over, once, when nothing follows; no other's end. */
+static void test_foreground(void **)
+{
+	static struct host_console console;
+	struct slot *s = with_vm(VM_END_POWEROFF);
+
+	monitor_operator(line_is_free);
+	vm.console = &console;
+	for (unsigned led = 0; led < 2; led++) {
+		gone = 0;
+		s->vm = &vm;
+		fake_host.console = led ? &console : NULL;
+		stages_slot(s, SLOT_ENDED, NULL);
+		fake_host.console = NULL;
+		/* It starts again, and is stopped before it has a VM. */
+		s->vm = NULL;
+		stages_slot(s, SLOT_ENDED, NULL);
+		s->state = STARTED;
+		stages_slot(s, SLOT_DONE, NULL);
+		assert_int_equal(gone, 0);
+		s->state = OVER;
+		stages_slot(s, SLOT_DONE, NULL);
+		stages_slot(s, SLOT_DONE, NULL);
+		stages_slot(&monitor_slots[1], SLOT_DONE, NULL);
+		assert_int_equal(gone, led);
+	}
+	monitor_operator(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +187,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stop_between, begin),
 		cmocka_unit_test_setup(test_stop_while_it_waits, begin),
 		cmocka_unit_test_setup(test_restart, begin),
+		cmocka_unit_test_setup(test_foreground, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

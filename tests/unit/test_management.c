@@ -680,15 +680,15 @@ static void test_outcome(void **)
 	fake_host.wall_ns = 1700000000000000000;
 	fake_host.tsc = 0;
 	fake_log = lines;
-	outcome_not_started(b, NULL);
+	stages_slot(b, SLOT_NOT_STARTED, NULL);
 	ask(MANAGEMENT_LIST, "");
 	assert_said("\tend=not-started\tstatus=0\t" WHEN
 		    "\tline=7\twhy=memory: 64M are not free\tlast=\n");
-	outcome_not_started(b, "no CPU is free");
+	stages_slot(b, SLOT_NOT_STARTED, "no CPU is free");
 	ask(MANAGEMENT_LIST, "");
 	assert_non_null(strstr(text(), "\tline=0\twhy=no CPU is free\t"));
 	fake_log = bad;
-	outcome_not_started(none, NULL);
+	stages_slot(none, SLOT_NOT_STARTED, NULL);
 	ask(MANAGEMENT_SHOW, "bad.conf");
 	assert_said("\tend=not-started\tstatus=0\t" WHEN "\tline=2\twhy=unknown key 'x'\tlast=\n");
 	/* Of a guest that has ended by itself the log says nothing. */
@@ -696,7 +696,7 @@ static void test_outcome(void **)
 	fake_output = "the\tend";
 	b->last_end = VM_END_EXIT;
 	b->last_status = 3;
-	outcome_ended(b);
+	stages_slot(b, SLOT_ENDED, NULL);
 	ask(MANAGEMENT_SHOW, "b");
 	assert_said("\tend=exit\tstatus=3\t" WHEN "\tline=0\twhy=\tlast=the end\n");
 	assert_non_null(strstr(text(), "\ndisk=d\ncmdline=a b\nscratch=33554432\n"));
@@ -718,7 +718,7 @@ static void test_outcome(void **)
 	assert_said("\tlast=the end\n");
 	b->last_end = VM_END_CRASH;
 	fake_output = OUTPUT_LOG_AGAIN;
-	outcome_ended(b);
+	stages_slot(b, SLOT_ENDED, NULL);
 	ask(MANAGEMENT_SHOW, "b");
 	assert_said("\tend=crash\tstatus=3\t" WHEN
 		    "\tline=0\twhy=vcpu0: cannot emulate 0f 0b at 0x10\tlast=\n");
@@ -726,8 +726,8 @@ static void test_outcome(void **)
 	fake_output = NULL;
 	/* Each kind as often as it has been. */
 	b->last_end = VM_END_PANICKED;
-	outcome_ended(b);
-	outcome_ended(b);
+	stages_slot(b, SLOT_ENDED, NULL);
+	stages_slot(b, SLOT_ENDED, NULL);
 	ask(MANAGEMENT_COUNTS, "");
 	assert_said("vm=b\tended=not-started\tcount=2\n");
 	assert_said("vm=b\tended=panicked\tcount=2\n");
@@ -941,7 +941,7 @@ static void test_thousand(void **)
 		assert_int_equal(ask(MANAGEMENT_SHOW, "a"), 0);
 		assert_int_equal(ask(MANAGEMENT_STOP, "a"), 0);
 		monitor_slots[1].last_end = VM_END_PANICKED;
-		outcome_ended(&monitor_slots[1]);
+		stages_slot(&monitor_slots[1], SLOT_ENDED, NULL);
 		assert_int_equal(ask(MANAGEMENT_DESTROY, "a"), 0);
 		if (!i) {
 			pages = fake_host.pages_in_use;

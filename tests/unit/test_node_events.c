@@ -107,7 +107,7 @@ static void run(unsigned slot)
 {
 	monitor_slots[slot].starts++;
 	monitor_slots[slot].state = STARTED;
-	monitor_witness->started(&monitor_slots[slot]);
+	stages_slot(&monitor_slots[slot], SLOT_STARTS, NULL);
 }
 
 static void end(unsigned slot, enum vm_end why)
@@ -115,7 +115,7 @@ static void end(unsigned slot, enum vm_end why)
 	monitor_slots[slot].last_end = why;
 	monitor_slots[slot].last_status = 3;
 	monitor_slots[slot].state = OVER;
-	monitor_witness->ended(&monitor_slots[slot]);
+	stages_slot(&monitor_slots[slot], SLOT_ENDED, NULL);
 }
 
 extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_services[])(void);
@@ -220,8 +220,8 @@ static void test_not_started(void **)
 {
 	begin(ALL);
 	assert_int_equal(ask(0, MANAGEMENT_START, "a"), 0);
-	monitor_witness->not_started(&monitor_slots[A], "no CPU is free");
-	monitor_witness->not_started(&monitor_slots[A], "no CPU is free");
+	stages_slot(&monitor_slots[A], SLOT_NOT_STARTED, "no CPU is free");
+	stages_slot(&monitor_slots[A], SLOT_NOT_STARTED, "no CPU is free");
 	EXPECT(LINE("start", "a", "", "", "", "management", "", ""),
 	       LINE("not-started", "a", "", "", "", "management", "", "no CPU is free"),
 	       LINE("not-started", "a", "", "", "", "", "", "no CPU is free"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/slots/output_log.c kernel/console/plain.c tests/unit/fake_host.c */
+/* UNIT: vmm/slots/output_log.c vmm/slots/output_stage.c vmm/slots/slot_stages.c vmm/slots/follow_up.c kernel/console/plain.c tests/unit/fake_host.c */
 /*
  * The last lines of a guest's output: across runs, when the ring is full, when it fills while they
  * are said.
@@ -15,6 +15,10 @@
 #include "tests/unit/fake_host.h"
 #include "vmm/config/config.h"
 #include "vmm/slots/output_log.h"
+#include "vmm/slots/slot.h"
+#include "vmm/stage.h"
+
+struct slot monitor_slots[MONITOR_MAX_VMS];
 
 static struct vm_config config = { .name = "a", .console_log = 4 };
 static char said[16384];
@@ -138,16 +142,25 @@ static void test_without(void **)
 			    "c: console_log: no memory for 16384 KiB: its output is not kept\n");
 }
 
-/* Of a guest that ended badly the node's log gets them, in the same words. */
+/* The node's log gets them in the same words: of a guest that ended badly, whatever it said. */
 static void test_into_the_log(void **)
 {
 	static struct vm_config config = { .name = "d", .console_log = 4 };
+	struct slot *s = &monitor_slots[3];
 
-	output_log_start(3, &config);
+	s->config = &config;
+	stages_slot(s, SLOT_BEGINS, NULL);
 	put(3, "one\ntwo\r\n\x1b[31mthree: end=");
 	assert_true(output_log_last(3, 2, NULL));
 	assert_string_equal(fake_host.log, "(quiet) d: > two\n(quiet) d: > three: end=\n");
 	assert_false(output_log_last(4, 2, NULL));
+	fake_host.log[0] = 0;
+	s->last_end = VM_END_POWEROFF;
+	stages_slot(s, SLOT_TOLD, NULL);
+	assert_string_equal(fake_host.log, "");
+	s->last_end = VM_END_PANICKED;
+	stages_slot(s, SLOT_TOLD, NULL);
+	assert_non_null(strstr(fake_host.log, "d: > one\n(quiet) d: > two\n"));
 }
 
 int main(void)

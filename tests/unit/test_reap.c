@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c vmm/slots/follow_up.c vmm/vm/hvm.c vmm/slots/slots.c vmm/vm/services.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: tests/unit/fake_host.c vmm/slots/follow_up.c vmm/vm/hvm.c vmm/slots/slots.c vmm/slots/slot_stages.c vmm/vm/services.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /*
- * What follows a VM's end: whether it starts again, what its slot is then, and what an operator is
- * told.
+ * What follows a VM's end: whether it starts again, what its slot is then, and who is told when.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,9 +34,8 @@ static const struct hvm_ops *const no_backend __used __section("hvm_backends");
 
 static struct vm vm;
 static struct vm_config config = { .name = "a", .then = { [ENDING_REBOOT] = THEN_RESTART } };
-static struct host_console console;
 static struct slot *const slot = &monitor_slots[0];
-static unsigned destroyed, nodes_over, told_over, last_words;
+static unsigned destroyed, nodes_over, told_over, ends_told;
 extern bool fake_vfs_off;
 static bool limit_reached, no_operator, too_often;
 static bool stop_it; /* as it is taken down */
@@ -52,7 +50,7 @@ int vm_create(const struct vm_config *, unsigned, struct vm **out)
 	return makes ? 0 : -ENOMEM;
 }
 
-static const struct vm *begun; /* whose start the witness has just been told */
+static const struct vm *begun; /* whose start others have just been told */
 
 int vm_start(struct vm *)
 {
@@ -110,7 +108,7 @@ void restart_pace_go_on(const char *name)
 
 static const char *outcome; /* the last that was recorded, while the VM is not over yet */
 
-static void outcome_ended(const struct slot *s)
+static void outcome_ended(const struct slot *s, const char *)
 {
 	assert_true(s == slot && s->state != OVER && s->last_end != VM_RUNNING);
 	outcome = vm_end_name(s->last_end);
@@ -123,25 +121,35 @@ static void outcome_not_started(const struct slot *s, const char *why)
 	outcome = "not-started";
 }
 
-static void outcome_started(const struct slot *s)
+static void outcome_started(const struct slot *s, const char *)
 {
 	begun = s->vm;
 }
 
-static const struct monitor_witness outcome_witness = { .started = outcome_started,
-							.ended = outcome_ended,
-							.not_started = outcome_not_started };
-
-void output_log_start(unsigned, const struct vm_config *) { }
-
 /* Behind the line of the end, and while the VM is there. */
-bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
+static void end_told(const struct slot *s, const char *)
 {
-	assert_true(id == vm.id && lines >= 12 && !say && !destroyed &&
-		    strstr(fake_host.log, ": end="));
-	last_words++;
-	return true;
+	assert_true(s == slot && s->vm == &vm && !destroyed && strstr(fake_host.log, ": end="));
+	ends_told++;
 }
+
+/* Behind all else. */
+static void all_done(const struct slot *s, const char *)
+{
+	assert_true(s == slot && (monitor_idle() || s->state == STARTED || s->restart_at) &&
+		    monitor_busy == 1);
+	told_over += s->state == OVER;
+}
+
+static const struct slot_stage outcome_stage = {
+	.at = SLOT_OUTCOME,
+	.on = { [SLOT_STARTS] = outcome_started,
+		[SLOT_NOT_STARTED] = outcome_not_started,
+		[SLOT_ENDED] = outcome_ended,
+		[SLOT_TOLD] = end_told,
+		[SLOT_DONE] = all_done },
+};
+SLOT_STAGE(outcome_stage);
 
 void monitor_node_over(void)
 {
@@ -176,21 +184,14 @@ void monitor_not_busy(void)
 	assert_true(monitor_busy-- && slot->state != ENDING && slot->state != ENDED);
 }
 
-void monitor_foreground_over(const char *name)
-{
-	assert_string_equal(name, "a");
-	told_over++;
-}
-
-/* It ends so, having had the line or not. What the log says. */
-static const char *ends(enum vm_end why, bool foreground)
+/* It ends so. What the log says. */
+static const char *ends(enum vm_end why)
 {
 	fake_host_reset();
-	fake_host.console = foreground ? &console : NULL;
-	vm = (struct vm){ .id = 3, .end = why, .console = &console };
+	vm = (struct vm){ .id = 3, .end = why };
 	*slot = (struct slot){ .config = &config, .vm = &vm, .state = STARTED, .starts = 1 };
 	monitor_nr_slots = 1;
-	destroyed = nodes_over = told_over = last_words = 0;
+	destroyed = nodes_over = told_over = ends_told = 0;
 	monitor_get_running();
 	reap(&slot->reaper);
 	assert_true(monitor_idle() || slot->state == STARTED || slot->restart_at);
@@ -205,30 +206,17 @@ static const char *ends(enum vm_end why, bool foreground)
 
 static void test_over(void **)
 {
-	for (unsigned foreground = 0; foreground < 2; foreground++) {
-		assert_string_equal(ends(VM_END_POWEROFF, foreground), "a: end=poweroff\n");
-		assert_string_equal(outcome, "poweroff");
-		assert_int_equal(slot->state, OVER);
-		assert_int_equal(told_over, foreground);
-		assert_true(destroyed == 1 && nodes_over == 1 && !slot->vm);
-	}
-}
-
-/* A guest that ended badly leaves its last lines in the log. */
-static void test_last_words(void **)
-{
-	ends(VM_END_POWEROFF, false);
-	assert_int_equal(last_words, 0);
-	ends(VM_END_PANICKED, false);
-	assert_int_equal(last_words, 1);
-	ends(VM_END_WATCHDOG, false);
-	assert_int_equal(last_words, 1);
+	assert_string_equal(ends(VM_END_POWEROFF), "a: end=poweroff\n");
+	assert_string_equal(outcome, "poweroff");
+	assert_int_equal(slot->state, OVER);
+	assert_true(ends_told == 1 && told_over == 1);
+	assert_true(destroyed == 1 && nodes_over == 1 && !slot->vm);
 }
 
 static void test_restarts(void **)
 {
 	makes = starts = asked = true;
-	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\na: restart 1\n");
+	assert_string_equal(ends(VM_END_RESET_ACPI), "a: end=reset-acpi\na: restart 1\n");
 	assert_true(slot->state == STARTED && slot->vm == &vm && slot->starts == 2 && !nodes_over &&
 		    !told_over);
 	assert_true(asked); /* that is for the end to come */
@@ -242,8 +230,8 @@ static void test_restarts(void **)
 static void test_anew(void **)
 {
 	limit_reached = makes = starts = true;
-	assert_string_equal(ends(VM_END_RESET_ACPI, false), "a: end=reset-acpi\n");
-	assert_string_equal(ends(VM_END_ANEW, false), "a: end=anew\na: restart 1\n");
+	assert_string_equal(ends(VM_END_RESET_ACPI), "a: end=reset-acpi\n");
+	assert_string_equal(ends(VM_END_ANEW), "a: end=anew\na: restart 1\n");
 	assert_true(slot->state == STARTED && slot->vm == &vm && !nodes_over);
 	limit_reached = false;
 	no_operator = true;
@@ -265,13 +253,13 @@ static void test_anew(void **)
 static void test_restart_waits(void **)
 {
 	makes = starts = fake_vfs_off = true;
-	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\n");
+	assert_string_equal(ends(VM_END_RESET_ACPI), "a: end=reset-acpi\n");
 	fake_vfs_off = false;
 	assert_true(slot->state == WAITING && !slot->vm && slot->starts == 1 && !told_over);
 	/* They go as it is being made. */
 	vfs_go = true;
 	makes = false;
-	assert_string_equal(ends(VM_END_RESET_ACPI, true),
+	assert_string_equal(ends(VM_END_RESET_ACPI),
 			    "a: end=reset-acpi\na: restart 1\na: not started\n");
 	assert_true(slot->state == WAITING && !slot->vm && !told_over);
 	vfs_go = fake_vfs_off = false;
@@ -284,21 +272,21 @@ static void test_restart_waits(void **)
 static void test_restart_is_paced(void **)
 {
 	makes = starts = too_often = true;
-	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\na: waits\n");
+	assert_string_equal(ends(VM_END_RESET_ACPI), "a: end=reset-acpi\na: waits\n");
 	assert_true(slot->state == WAITING && !slot->vm && slot->starts == 1 && !nodes_over &&
 		    !told_over);
 	start_ready();
 	assert_int_equal(slot->state, WAITING);
-	assert_string_equal(ends(VM_END_ANEW, false), "a: end=anew\na: restart 1\n");
-	assert_string_equal(ends(VM_END_POWEROFF, false), "a: end=poweroff\n");
+	assert_string_equal(ends(VM_END_ANEW), "a: end=anew\na: restart 1\n");
+	assert_string_equal(ends(VM_END_POWEROFF), "a: end=poweroff\n");
 	assert_true(slot->state == OVER && nodes_over == 1);
 	/* The operator has said how many there may be. */
 	config.restart_limit = 5;
-	assert_string_equal(ends(VM_END_RESET_ACPI, false), "a: end=reset-acpi\na: restart 1\n");
+	assert_string_equal(ends(VM_END_RESET_ACPI), "a: end=reset-acpi\na: restart 1\n");
 	config.restart_limit = 0;
 	/* The operator has stopped it while it was taken down: it ends as it starts, at once. */
 	stop_it = true;
-	assert_string_equal(ends(VM_END_RESET_ACPI, false), "a: end=reset-acpi\na: restart 1\n");
+	assert_string_equal(ends(VM_END_RESET_ACPI), "a: end=reset-acpi\na: restart 1\n");
 	assert_int_equal(stopped, 1);
 	stop_it = too_often = false;
 }
@@ -306,14 +294,14 @@ static void test_restart_is_paced(void **)
 /* The operator learns how to go on also when what failed was its restart. */
 static void test_restart_fails(void **)
 {
-	for (unsigned i = 0; i < 4; i++) {
-		makes = i & 1;
+	for (unsigned i = 0; i < 2; i++) {
+		makes = i;
 		starts = false;
-		assert_string_equal(ends(VM_END_RESET_ACPI, i & 2),
+		assert_string_equal(ends(VM_END_RESET_ACPI),
 				    "a: end=reset-acpi\na: restart 1\na: not started\n");
 		assert_int_equal(slot->state, OVER);
 		assert_string_equal(outcome, "not-started");
-		assert_int_equal(told_over, i >> 1);
+		assert_int_equal(told_over, 1);
 		assert_int_equal(nodes_over, 1);
 	}
 }
@@ -323,7 +311,7 @@ static void test_asked(void **)
 {
 	for (starts = false;; starts = true) {
 		asked = true;
-		ends(VM_END_POWEROFF, true);
+		ends(VM_END_POWEROFF);
 		assert_int_equal(slot->state, starts ? STARTED : OVER);
 		assert_int_equal(told_over, !starts);
 		assert_int_equal(strstr(fake_host.log, "a: not started\n") != NULL, !starts);
@@ -335,12 +323,14 @@ static void test_asked(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_over),          cmocka_unit_test(test_last_words),
-		cmocka_unit_test(test_restarts),      cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_restart_waits), cmocka_unit_test(test_restart_is_paced),
-		cmocka_unit_test(test_restart_fails), cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_over),
+		cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_anew),
+		cmocka_unit_test(test_restart_waits),
+		cmocka_unit_test(test_restart_is_paced),
+		cmocka_unit_test(test_restart_fails),
+		cmocka_unit_test(test_asked),
 	};
 
-	monitor_witness = &outcome_witness;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c vmm/slots/node_events.c vmm/node/outcome.c vmm/slots/follow_up.c lib/span.c */
+/* UNIT: tests/unit/fake_host.c vmm/slots/node_events.c vmm/node/outcome.c vmm/slots/follow_up.c vmm/slots/slot_stages.c lib/span.c */
 /*
  * Who was told to start first has its choice of the memory first, whichever CPU does it and
  * whenever one is free for it.

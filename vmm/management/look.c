@@ -98,7 +98,10 @@ static void say_net(const struct vm_config *c, unsigned k)
 		       n->plain ? "yes" : "no", vm_config_mtu(n), pvid, trunk);
 }
 
-/* What its file says of it beside the modules that it names. */
+/*
+ * What its file says of it beside the modules that it names. Fixed lines: all is read from the one
+ * struct vm_config, here alone, and an option that is off leaves nothing there.
+ */
 static void say_config(const struct vm_config *c)
 {
 	static char cmdline[VM_CMDLINE_MAX + 1];

@@ -7,6 +7,7 @@
 #include "vmm/node/pause.h"
 #include "vmm/plan/place.h"
 #include "vmm/slots/slot.h"
+#include "vmm/stage.h"
 #include "vmm/vm/service.h"
 
 #define NO_CPU "no CPU is free"
@@ -192,8 +193,7 @@ static void not_started(struct slot *s)
 {
 	s->state = OVER;
 	__atomic_store_n(&s->order, 0, __ATOMIC_RELEASE);
-	if (monitor_is_witnessed)
-		monitor_witness->not_started(s, NO_CPU);
+	stages_slot(s, SLOT_NOT_STARTED, NO_CPU);
 }
 
 void monitor_not_busy(void)
@@ -230,11 +230,40 @@ bool monitor_has_operator(void)
 	return operator_gone;
 }
 
-void monitor_foreground_over(const char *name)
+/*
+ * The name of the VM by slot, which stays readable, if the line led to it as it ended; NULL: it
+ * did not, or the operator knows. Atomic: a VM that starts again may end before all is done for its
+ * end before.
+ */
+static const char *left[MONITOR_MAX_VMS];
+
+static void note_foreground(const struct slot *s, const char *)
 {
-	if (operator_gone)
+	const struct vm *vm = s->vm;
+	bool led = vm && vm->console && host_console_get_foreground() == vm->console;
+
+	/* Without one it was stopped before it ran again: the end before that counts. */
+	if (vm)
+		__atomic_store_n(&left[s - monitor_slots], led ? s->config->name : NULL,
+				 __ATOMIC_RELEASE);
+}
+
+static void tell_operator(const struct slot *s, const char *)
+{
+	const char *name;
+
+	if (s->state != OVER)
+		return;
+	name = __atomic_exchange_n(&left[s - monitor_slots], NULL, __ATOMIC_ACQ_REL);
+	if (name && operator_gone)
 		operator_gone(name);
 }
+
+static const struct slot_stage operator_stage = {
+	.at = SLOT_OPERATOR,
+	.on = { [SLOT_ENDED] = note_foreground, [SLOT_DONE] = tell_operator },
+};
+SLOT_STAGE(operator_stage);
 
 bool monitor_asked_again(struct slot *s)
 {

@@ -12,14 +12,10 @@
 
 #include "vmm/hvm.h"
 #include "vmm/slots/follow_up.h"
-#include "vmm/slots/output_log.h"
 #include "vmm/slots/slot.h"
 #include "vmm/stage.h"
 #include "vmm/vm.h"
 #include "vmm/vm/service.h"
-
-/* lines of a guest that ended badly: a panic of Linux has some 35 to 50, the reason first */
-#define LAST_WORDS 60
 
 /* A boot says only what keeps it from running VMs. */
 static void tell_missing(const struct hvm_feature *f)
@@ -103,15 +99,14 @@ void monitor_start_slot(struct slot *s)
 	struct vm *vm;
 	int err;
 
-	output_log_start(id, s->config);
+	stages_slot(s, SLOT_BEGINS, NULL);
 	err = vm_create(s->config, id, &vm);
 	if (!err) {
 		monitor_get_running();
 		s->starts++;
 		s->last_end = VM_RUNNING;
 		set_vm(s, vm);
-		if (monitor_is_witnessed)
-			monitor_witness->started(s);
+		stages_slot(s, SLOT_STARTS, NULL);
 		err = vm_start(vm);
 		if (!err)
 			return;
@@ -128,10 +123,7 @@ void monitor_start_slot(struct slot *s)
 		monitor_put_running();
 	}
 	s->last_end = stopped ? VM_END_STOPPED : VM_END_CRASH;
-	if (monitor_is_witnessed && stopped)
-		monitor_witness->ended(s);
-	else if (monitor_is_witnessed)
-		monitor_witness->not_started(s, NULL);
+	stages_slot(s, stopped ? SLOT_ENDED : SLOT_NOT_STARTED, NULL);
 	host_log("%s: %s", s->config->name, stopped ? "end=stopped" : "not started");
 	if (stopped || !SLOTS_WAIT || !monitor_wait_for_functions(s))
 		set_state(s, OVER);
@@ -186,8 +178,6 @@ static void note_end(struct slot *s, const struct vm *vm)
 {
 	s->last_end = vm->kept ? vm->kept : vm->end; /* also of one that the operator ended then */
 	s->last_status = (u32)vm->exit_status;
-	if (monitor_is_witnessed)
-		monitor_witness->ended(s);
 }
 
 static void tell_end(const struct slot *s, struct vm *vm)
@@ -200,8 +190,6 @@ static void tell_end(const struct slot *s, struct vm *vm)
 	if (vm->lines.unsaid)
 		vm_tell(vm, "%u more lines that its guest has caused are not in the log",
 			vm->lines.unsaid);
-	if (IS_ENABLED(CONFIG_VM_LOG) && !vm_ended_well(s->last_end, s->last_status))
-		output_log_last(vm->id, LAST_WORDS, NULL);
 }
 
 static void take_down(struct slot *s, struct vm *vm)
@@ -254,19 +242,20 @@ static void be_over(struct slot *s, const char *name)
 
 /*
  * Runs on the CPU of the VM's last vCPU, after that has left its work item,
- * so nothing uses the VM any more.
+ * so nothing uses the VM any more. What others do of it are stages; what follows for the VM and for
+ * the node stands here line by line, as each line needs what the one before has decided.
  */
 static void reap(struct host_work *work)
 {
 	struct slot *s = container_of(work, struct slot, reaper);
 	const char *name = s->config->name; /* when it is over, whoever commands may destroy it */
 	struct vm *vm = s->vm;
-	bool foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console &&
-			  host_console_get_foreground() == vm->console;
 	enum slot_state next;
 
 	note_end(s, vm);
+	stages_slot(s, SLOT_ENDED, NULL);
 	tell_end(s, vm);
+	stages_slot(s, SLOT_TOLD, NULL);
 	take_down(s, vm);
 	next = go_on(s, name);
 	start_ready();
@@ -274,8 +263,7 @@ static void reap(struct host_work *work)
 	if (next == ENDED)
 		be_over(s, name);
 	monitor_not_busy();
-	if (foreground && s->state == OVER)
-		monitor_foreground_over(name);
+	stages_slot(s, SLOT_DONE, NULL);
 }
 
 void monitor_vm_ended(struct vm *vm)

@@ -16,6 +16,7 @@
 #include "vmm/slots/node_events.h"
 #include "vmm/slots/output_log.h"
 #include "vmm/slots/slot.h"
+#include "vmm/stage.h"
 #include "vmm/vm/service.h"
 
 #define LOG_LINES 100 /* others may say something meanwhile */
@@ -128,7 +129,7 @@ static void tell_event(const struct slot *s)
 	event_run((unsigned)(s - monitor_slots), o.kind, o.status, o.why);
 }
 
-void outcome_ended(const struct slot *s)
+static void ended(const struct slot *s, const char *)
 {
 	const struct outcome set = { .kind = monitor_end_name(s->last_end),
 				     .status = s->last_status };
@@ -138,7 +139,7 @@ void outcome_ended(const struct slot *s)
 	tell_event(s);
 }
 
-void outcome_not_started(const struct slot *s, const char *why)
+static void not_started(const struct slot *s, const char *why)
 {
 	struct outcome set = { .kind = OUTCOME_NOT_STARTED };
 
@@ -147,7 +148,7 @@ void outcome_not_started(const struct slot *s, const char *why)
 	tell_event(s);
 }
 
-static void outcome_started(const struct slot *s)
+static void started(const struct slot *s, const char *)
 {
 	event_run((unsigned)(s - monitor_slots), NULL, 0, "");
 }
@@ -186,17 +187,18 @@ u64 outcome_count(const struct slot *s, unsigned i)
 	return __atomic_load_n(&counts[s - monitor_slots][i], __ATOMIC_RELAXED);
 }
 
-static const struct monitor_witness outcome_witness = { .started = outcome_started,
-							.ended = outcome_ended,
-							.not_started = outcome_not_started };
+static const struct slot_stage outcome_stage = {
+	.at = SLOT_OUTCOME,
+	.on = { [SLOT_STARTS] = started, [SLOT_NOT_STARTED] = not_started, [SLOT_ENDED] = ended },
+};
+SLOT_STAGE(outcome_stage);
 
-/* It hears of all ends from now on; files that were not understood it tells itself of. */
+/* Files that were not understood it tells itself of. */
 static void outcome_start(void)
 {
 	events_start();
-	monitor_witness = &outcome_witness;
 	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
 		if (!s->config)
-			outcome_not_started(s, NULL);
+			not_started(s, NULL);
 }
 MONITOR_SERVICE(outcome_start);

@@ -24,9 +24,6 @@ struct outcome {
 	char last[120]; /* what its guest said last on its console */
 };
 
-/* As struct monitor_witness has it. */
-void outcome_ended(const struct slot *s);
-void outcome_not_started(const struct slot *s, const char *why);
 /*
  * The i-th kind that is counted, and how often the VM has ended so since it was made; NULL: there
  * are no more.

@@ -54,7 +54,7 @@ static inline void event_refused(u64, const char *) { }
 void events_start(void);
 /* Milliseconds since 1970 at that: another boot's are others. 0: nothing is kept. */
 u64 events_boot(void);
-/* What struct monitor_witness is told: the kind of its end, or NULL: it starts. */
+/* What becomes of its VM: the kind of its end, or NULL: it starts. */
 void event_run(unsigned slot, const char *kind, u32 status, const char *why);
 /* The slot is another VM's from now on. */
 void events_forget(unsigned slot);

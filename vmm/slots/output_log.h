@@ -40,8 +40,6 @@ void output_log_put(unsigned id, const u8 *bytes, size_t n);
  */
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text));
 #else
-static inline void output_log_start(unsigned, const struct vm_config *) { }
-
 static inline void output_log_put(unsigned, const u8 *, size_t) { }
 
 static inline bool output_log_last(unsigned, unsigned, void (*)(const char *))

@@ -159,20 +159,6 @@ static inline void monitor_take_turn(void)
 		__atomic_fetch_add(&monitor_turn, 1, __ATOMIC_SEQ_CST);
 }
 
-/*
- * Who keeps what became of VMs, before they are over: outcome.c in images with MANAGEMENT_VM, which
- * registers itself.
- */
-extern const struct monitor_witness {
-	/* its vCPUs are given their CPUs; if that fails, one of the others follows */
-	void (*started)(const struct slot *s);
-	/* its last_end and last_status are known; not logged yet */
-	void (*ended)(const struct slot *s);
-	/* why: the words; NULL: what has just been logged of it */
-	void (*not_started)(const struct slot *s, const char *why);
-} *monitor_witness; /* NULL: nobody */
-/* Is somebody there? */
-#define monitor_is_witnessed (IS_ENABLED(CONFIG_MANAGEMENT_VM) && monitor_witness)
 /* all VMs that could start at boot have been given their CPUs; the boot CPU's */
 extern bool monitor_booted;
 
@@ -248,12 +234,8 @@ static inline void vm_stop_again(struct slot *, bool (*)(struct host_work *)) { 
  * control.c's. Has the operator asked for the VM's start meanwhile? Forgets it.
  */
 bool monitor_asked_again(struct slot *s);
-/*
- * The same file's: monitor_operator() has been called; tells the operator that the VM, which had
- * the foreground, is over.
- */
+/* The same file's: has monitor_operator() been called? */
 bool monitor_has_operator(void);
-void monitor_foreground_over(const char *name);
 #else
 static inline bool monitor_asked_again(struct slot *)
 {
@@ -264,8 +246,6 @@ static inline bool monitor_has_operator(void)
 {
 	return false;
 }
-
-static inline void monitor_foreground_over(const char *) { }
 #endif
 
 /*

@@ -10,4 +10,3 @@ struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
 unsigned monitor_busy = 1, monitor_turn;
 bool monitor_booted;
-const struct monitor_witness *monitor_witness;
