@@ -49,7 +49,7 @@ files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c 
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
 	vmm/memory/vm_domain.c vmm/pci/pci_iommu.c
 files-SRIOV           := kernel/pci/pci_sriov_% vmm/acpi/acpi_sriov.c vmm/acpi/guest_acpi_sriov.c vmm/config/config_sriov.c \
-	vmm/pci/pci_sriov.c vmm/pci/pci_sriov_shadow.c
+	vmm/pci/pci_sriov.c vmm/pci/pci_sriov_shadow.c vmm/pci/pci_vfs.c
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := kernel/boot/bootinfo_room.c kernel/own_memory.c vmm/load/load_check.c vmm/load/no_module.c \

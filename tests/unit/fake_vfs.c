@@ -6,6 +6,7 @@
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/monitor.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_sriov.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/slots/slot.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_sriov.c vmm/pci/pci_sriov_shadow.c vmm/pci/pci_wait.c vmm/pci/pci_reset.c */
+/* UNIT: vmm/pci/pci_sriov.c vmm/pci/pci_vfs.c vmm/pci/pci_sriov_shadow.c vmm/pci/pci_wait.c vmm/pci/pci_reset.c */
 /*
  * The SR-IOV capability that the guest of a physical function has, and what the host does at its
  * word.
@@ -18,6 +18,7 @@
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_sriov.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/vm/intc.h"
 #include "vmm/vm_parts.h"

@@ -7,6 +7,7 @@
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/pci_fitness.h"
+#include "vmm/pci/pci_sriov.h"
 #include "vmm/vm.h"
 
 static struct spinlock lock; /* guards owned[] */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See pci_end.h. */
 #include "vmm/pci/pci_end.h"
+#include "vmm/pci/pci_sriov.h"
 
 #include <margay/errno.h>
 

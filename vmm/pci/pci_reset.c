@@ -6,6 +6,7 @@
 #include <margay/errno.h>
 
 #include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_sriov.h"
 
 void pci_reset_begin(struct pci_reset *r, unsigned index, bool sriov)
 {

@@ -12,6 +12,7 @@
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/pci_end.h"
+#include "vmm/pci/pci_sriov.h"
 #include "vmm/pci/pci_stand_in.h"
 #include "vmm/pci/pci_virtual.h"
 #include "vmm/vm/ranges.h"

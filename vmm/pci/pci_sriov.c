@@ -4,9 +4,8 @@
  * (PF) and others its virtual ones (VFs). The PF's guest sees a capability that
  * is mediated: as many VFs as its VM file says, which the host switches on and
  * whose BARs it places. In place of VFs it finds headers without anything
- * behind them, of a device ID that no driver takes. Before VFs go, for whatever
- * reason, they are taken from the VMs that have them, as a device that is
- * pulled out.
+ * behind them, of a device ID that no driver takes. Who has which VF is
+ * pci_vfs.c's.
  *
  * Switching them takes time: pci_sriov_write() answers PCI_CHANGED_VFS, which config_write() of
  * pci_root.c takes to pci_wait_begin(). step() of pci_wait.c calls pci_sriov_on() or
@@ -16,132 +15,59 @@
  * assign_all() of pci_assign.c, and joins by pci_sriov_join() when pci_root.c makes its device.
  */
 #include <margay/errno.h>
-#include <margay/spinlock.h>
-#include <margay/string.h>
 
-#include "vmm/guest_platform.h"
-#include "vmm/hvm.h"
-#include "vmm/memory/shootdown.h"
-#include "vmm/monitor.h"
-#include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_sriov.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/vm/intc.h"
+#include "vmm/vm.h"
 
 #define NO_DEVICE 0xffffu
 #define WAIT_S 70 /* a VM may be resetting its VF, which takes a minute at most */
 
-/* guards user[] and open[], and keeps the devices and their VMs there */
-static struct spinlock lock;
-/* of VFs, by the host's index: the device of the VM that has it */
-static struct pci_device *user[HOST_PCI_FUNCTIONS];
-/*
- * VFs that VMs may have: they are on, and the PF's VM is not taking them back. None joins behind
- * one that looked for users.
- */
-static bool open[HOST_PCI_FUNCTIONS];
-
-static void set_open(unsigned pf, unsigned count)
+static bool is_late(u64 since)
 {
-	int vf;
-
-	spin_lock(&lock);
-	for (unsigned n = 0; (vf = host_sriov_vf(pf, n)) >= 0; n++)
-		open[vf] = n < count;
-	spin_unlock(&lock);
+	return host_tsc() - since > WAIT_S * 1000 * host_tsc_khz();
 }
 
-static bool is_open(int vf)
-{
-	bool is;
-
-	spin_lock(&lock);
-	is = vf >= 0 && open[vf];
-	spin_unlock(&lock);
-	return is;
-}
-
-/* ---- VFs of this VM ------------------------------------------------------------------- */
-
-int pci_sriov_join(struct pci_device *d)
-{
-	unsigned vf = d->host->index;
-	bool can;
-
-	if (!host_sriov_is_vf(vf))
-		return 0;
-	spin_lock(&lock);
-	can = open[vf];
-	if (can)
-		user[vf] = d;
-	spin_unlock(&lock);
-	if (can)
-		return 0;
-	pci_refuse(
-		d->vm,
-		PCI_FORMAT
-		": the VM that has its physical function has just switched it off: it is started when it is "
-		"on again",
-		PCI_FORMAT_ARGS(d->host->address));
-	return -ENODEV;
-}
-
-void pci_sriov_leave(struct pci_device *d)
-{
-	spin_lock(&lock);
-	if (user[d->host->index] == d)
-		user[d->host->index] = NULL;
-	spin_unlock(&lock);
-}
-
-bool vm_pci_has_vfs(const struct vm_config *c)
+int pci_sriov_off(unsigned pf, u64 since)
 {
 	struct host_pci_function f;
 
-	for (unsigned n = 0; n < c->nr_pci; n++) {
-		const struct vm_config_pci *want = &c->pci[n];
-		bool on = want->by != VM_PCI_VF;
-
-		for (unsigned i = 0; (want->by == VM_PCI_VF || want->by == VM_PCI_ADDRESS) &&
-				     host_pci_function(i, &f);
-		     i++)
-			if (pci_same_address(&f.address, &want->address))
-				on = want->by == VM_PCI_VF
-					     ? is_open(host_sriov_vf(i, want->vf))
-					     : !host_sriov_is_vf(i) || is_open((int)i);
-		if (!on)
-			return false;
+	if (!pci_vfs_are_free(pf)) {
+		if (!is_late(since))
+			return -EBUSY;
+		/*
+		 * Who has one still has what is not there any more. Left on, they would be gone
+		 * with the card's reset.
+		 */
+		host_pci_function(pf, &f);
+		host_log("margay: pci: " PCI_FORMAT
+			 ": a VM does not let go of its virtual functions: they go all the same",
+			 PCI_FORMAT_ARGS(f.address));
 	}
-	return true;
+	host_sriov_disable(pf);
+	return 0;
 }
 
-int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_pci_function *f)
+int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci)
 {
-	int vf = want->by == VM_PCI_VF ? host_sriov_vf(f->index, want->vf) : (int)f->index;
-	char name[24];
+	unsigned able = 0;
 
-	if (want->by != VM_PCI_VF && !host_sriov_is_vf(f->index))
+	if (!vm->config->vfs)
 		return 0;
-	if (want->by == VM_PCI_VF)
-		snprintf(name, sizeof(name), "vf:" PCI_FORMAT ":%u", PCI_FORMAT_ARGS(f->address),
-			 want->vf);
-	else
-		snprintf(name, sizeof(name), PCI_FORMAT, PCI_FORMAT_ARGS(f->address));
-	if (vm->config->vfs)
-		return pci_refuse(vm, "%s: vfs is not in a VM that has a virtual function itself",
-				  name);
-	if (!is_open(vf))
-		return pci_refuse(
-			vm,
-			"%s: the VM that has its physical function has not switched it on (sriov_numvfs): it is "
-			"started then",
-			name);
-	if (!vm->config->trusted && !host_iommu_on())
-		return pci_refuse(
-			vm,
-			"%s: without an IOMMU who has it commands the node: only for VMs with trusted = yes",
-			name);
-	host_pci_function((unsigned)vf, f);
-	return 0;
+	for (unsigned i = 0; i < pci->nr_functions; i++) {
+		const struct host_pci_function *f = &pci->function[i];
+		struct pci_info info;
+		const char *why;
+
+		if (!host_pci_info(f->index, &info) || !info.vfs)
+			continue;
+		why = host_sriov_prepare(f->index, vm->config->vfs);
+		if (why)
+			return pci_refuse(vm, PCI_FORMAT ": vfs = %u: %s",
+					  PCI_FORMAT_ARGS(f->address), vm->config->vfs, why);
+		able++;
+	}
+	return able ? 0 : pci_refuse(vm, "vfs: none of its functions has SR-IOV");
 }
 
 bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *base, u64 *size)
@@ -168,142 +94,6 @@ u8 vm_pci_last_bus(const struct host_pci_function *f)
 		index = host_sriov_vf(f->index, n);
 	}
 	return last;
-}
-
-/*
- * On the VF's own VM's first vCPU: its registers are nowhere, and it reads as ones; its reset,
- * which may take long, begins.
- */
-static void pull_out(struct vcpu *vcpu)
-{
-	struct vm_pci *pci = vcpu->vm->pci;
-
-	vm_stage2_lock(vcpu);
-	for (unsigned i = 0; i < pci->nr_functions; i++) {
-		struct pci_device *d = pci->device[i];
-
-		if (!__atomic_load_n(&d->leaving, __ATOMIC_ACQUIRE) || d->gone ||
-		    d->busy == PCI_LEAVES)
-			continue;
-		if (d->busy == PCI_RESETS) {
-			/* By its guest's word: it goes when that is over. */
-			__atomic_store_n(&d->busy, PCI_LEAVES, __ATOMIC_RELEASE);
-			continue;
-		}
-		pci_config_clear(&d->config);
-		pci_bars_update(vcpu, d);
-		pci_wait_begin(vcpu, d, PCI_LEAVES);
-	}
-	vm_stage2_unlock(vcpu->vm);
-}
-
-void pci_sriov_pulled(struct vcpu *vcpu, unsigned n, int err)
-{
-	struct vm_pci *pci = vcpu->vm->pci;
-	struct pci_device *d = pci->device[n];
-	bool blocked = pci_iommu_block(pci, n);
-
-	if (err && err != -ENODEV) {
-		vm_tell(d->vm, "pci: " PCI_FORMAT " does not stop%s",
-			PCI_FORMAT_ARGS(d->host->address),
-			blocked ? "" : ": the VM's memory is not used any more");
-		d->vm->quarantined = d->vm->quarantined || !blocked;
-	}
-	pci_msi_reset(d);
-	vm_tell(d->vm,
-		"pci: " PCI_FORMAT
-		" is gone: the VM that has its physical function has switched it off",
-		PCI_FORMAT_ARGS(d->host->address));
-	__atomic_store_n(&d->gone, true, __ATOMIC_RELEASE);
-}
-
-void pci_sriov_tell(struct vcpu *vcpu)
-{
-	vcpu->vm->intc->line(vcpu->vm, GUEST_VFS_GSI, true);
-	vcpu->vm->intc->line(vcpu->vm, GUEST_VFS_GSI, false);
-}
-
-/* Has nobody the VF any more? Else its VM is asked, again where it was busy. */
-static bool is_free(unsigned vf)
-{
-	struct pci_device *d;
-	bool free;
-
-	spin_lock(&lock);
-	d = user[vf];
-	free = !d || __atomic_load_n(&d->gone, __ATOMIC_ACQUIRE);
-	if (!free) {
-		__atomic_store_n(&d->leaving, true, __ATOMIC_RELEASE);
-		/*
-		 * One that is being made or taken down has no vCPU that runs: soon it has, or the
-		 * VF is back.
-		 */
-		if (d->vm->nr_vcpus && d->vm->vcpus[0] &&
-		    __atomic_load_n(&d->busy, __ATOMIC_ACQUIRE) != PCI_LEAVES)
-			(void)vcpu_call(d->vm->vcpus[0], pull_out);
-	}
-	spin_unlock(&lock);
-	return free;
-}
-
-/* All are asked before any is waited for: each VM resets its own, all at the same time. */
-static bool all_free(unsigned pf)
-{
-	bool all = true;
-	int vf;
-
-	for (unsigned n = 0; (vf = host_sriov_vf(pf, n)) >= 0; n++)
-		all = is_free((unsigned)vf) && all;
-	return all;
-}
-
-static bool is_late(u64 since)
-{
-	return host_tsc() - since > WAIT_S * 1000 * host_tsc_khz();
-}
-
-int pci_sriov_off(unsigned pf, u64 since)
-{
-	struct host_pci_function f;
-
-	if (!all_free(pf)) {
-		if (!is_late(since))
-			return -EBUSY;
-		/*
-		 * Who has one still has what is not there any more. Left on, they would be gone
-		 * with the card's reset.
-		 */
-		host_pci_function(pf, &f);
-		host_log("margay: pci: " PCI_FORMAT
-			 ": a VM does not let go of its virtual functions: they go all the same",
-			 PCI_FORMAT_ARGS(f.address));
-	}
-	host_sriov_disable(pf);
-	return 0;
-}
-
-/* ---- the PF ------------------------------------------------------------------------------ */
-
-int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci)
-{
-	unsigned able = 0;
-
-	if (!vm->config->vfs)
-		return 0;
-	for (unsigned i = 0; i < pci->nr_functions; i++) {
-		const struct host_pci_function *f = &pci->function[i];
-		struct pci_info info;
-		const char *why;
-
-		if (!host_pci_info(f->index, &info) || !info.vfs)
-			continue;
-		why = host_sriov_prepare(f->index, vm->config->vfs);
-		if (why)
-			return pci_refuse(vm, PCI_FORMAT ": vfs = %u: %s",
-					  PCI_FORMAT_ARGS(f->address), vm->config->vfs, why);
-		able++;
-	}
-	return able ? 0 : pci_refuse(vm, "vfs: none of its functions has SR-IOV");
 }
 
 /* As after a reset. */
@@ -375,7 +165,7 @@ bool pci_sriov_close(struct pci_device *d)
 	if (!d || !d->sriov.at || host_sriov_vf(d->host->index, 0) < 0)
 		return false;
 	d->sriov.control &= (u16)~PCI_SRIOV_ENABLE;
-	set_open(d->host->index, 0);
+	pci_vfs_open(d->host->index, 0);
 	return true;
 }
 
@@ -393,7 +183,7 @@ int pci_sriov_on(const struct pci_device *d)
 	if (!d->sriov.count)
 		return -EINVAL;
 	/* Another VM may have one from before, which is not there any more. */
-	if (!all_free(d->host->index))
+	if (!pci_vfs_are_free(d->host->index))
 		return is_late(d->reset.since) ? -EIO : -EBUSY;
 	return host_sriov_enable(d->host->index, d->sriov.count);
 }
@@ -406,7 +196,7 @@ void pci_sriov_come(struct pci_device *d, int err)
 		       PCI_FORMAT_ARGS(d->host->address), d->sriov.count);
 		return;
 	}
-	set_open(d->host->index, d->sriov.count);
+	pci_vfs_open(d->host->index, d->sriov.count);
 	vm_log(d->vm, "pci: " PCI_FORMAT ": %u virtual functions are on",
 	       PCI_FORMAT_ARGS(d->host->address), d->sriov.count);
 }

@@ -3,6 +3,7 @@
  * What the guest of a physical function finds in place of its virtual functions, which are others'.
  */
 #include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_sriov.h"
 #include "vmm/pci/vm_pci.h"
 
 /* The PF of the VM whose VF is there, and on. */

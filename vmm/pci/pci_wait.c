@@ -9,6 +9,7 @@
 
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_sriov.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/stage.h"
 

@@ -123,7 +123,7 @@ static inline bool pci_iommu_text(unsigned, char *, size_t)
 #endif
 
 /*
- * pci_sriov.c: are all VFs that the VM file wants switched on? Any CPU.
+ * pci_vfs.c: are all VFs that the VM file wants switched on? Any CPU.
  */
 #if IS_ENABLED(CONFIG_SRIOV)
 bool vm_pci_has_vfs(const struct vm_config *config);
@@ -135,7 +135,7 @@ static inline bool vm_pci_has_vfs(const struct vm_config *)
 #endif
 
 /*
- * The same file's: where the registers of the VFs of the VM's n-th function lie that are other
+ * pci_sriov.c: where the registers of the VFs of the VM's n-th function lie that are other
  * VMs': for its guest just an address that is in use. False: it has none of that BAR.
  */
 bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *base, u64 *size);
