@@ -45,7 +45,7 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_segments.c vmm/pci/pci_stand_in.c vmm/pci/pci_wait.c \
 	kernel/work/idle_work.c vmm/pci/pci_linger.c vmm/node/restart_pace.c vmm/node/start_functions.c
 files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/find.c \
-	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c kernel/iommu/iommu_find.c \
+	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c kernel/iommu/iommu_find.c kernel/iommu/iommu_start.c \
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
 	vmm/memory/vm_domain.c vmm/pci/pci_iommu.c
 files-SRIOV           := kernel/pci/pci_sriov_% vmm/acpi/acpi_sriov.c vmm/acpi/guest_acpi_sriov.c vmm/config/config_sriov.c \

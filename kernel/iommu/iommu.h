@@ -22,6 +22,9 @@ void iommu_init(void);
 static inline void iommu_init(void) { }
 #endif
 
+/* From here on writes are interrupts, as CPUs take them. */
+#define IOMMU_MESSAGES 0xfee00000u
+
 /* What the functions of a VM reach, or those of the firmware's RMRRs. */
 struct host_iommu {
 	struct stage2 tables;

@@ -25,6 +25,7 @@
 static void fake_clflush(const void *line);
 #define cpu_clflush fake_clflush
 #include "kernel/iommu/iommu.c"
+#include "kernel/iommu/iommu_start.c"
 #include "kernel/iommu/interrupts.c"
 #include "kernel/iommu/faults.c"
 
