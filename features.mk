@@ -91,7 +91,8 @@ files-VM_WATCHDOG     := vmm/dev/board/watchdog.c
 files-VM_COUNTERS     := vmm/dev/cpu/counters.c
 files-VM_MACHINE_CHECKS := vmm/dev/cpu/machine_check.c
 files-VM_ACPI_DEVICES := vmm/acpi/acpi_devices.c
-files-SMBIOS          := kernel/acpi/smbios.c kernel/acpi/smbios_node.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c
+files-SMBIOS          := kernel/acpi/smbios.c kernel/acpi/smbios_node.c vmm/acpi/guest_smbios.c vmm/acpi/smbios_put.c \
+	vmm/acpi/uuid.c
 files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/smbios.c kernel/acpi/rsdp.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c vmm/config/meta_lines.c vmm/cpuid/cpuid_topology.c lib/span.c */
-/* FUZZ: -max_len=700 kernel/acpi/smbios.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c */
+/* UNIT: kernel/acpi/smbios.c kernel/acpi/rsdp.c vmm/acpi/guest_smbios.c vmm/acpi/smbios_put.c vmm/acpi/uuid.c vmm/config/meta_lines.c vmm/cpuid/cpuid_topology.c lib/span.c */
+/* FUZZ: -max_len=700 kernel/acpi/smbios.c vmm/acpi/guest_smbios.c vmm/acpi/smbios_put.c vmm/acpi/uuid.c */
 /*
  * Fuzzes what reads the node's SMBIOS table, and the guest's tables that are made of it. Byte 0
  * says what the rest is: an area with an entry point, its checksum right, or a table; byte 1 the
