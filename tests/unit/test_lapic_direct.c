@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/apic/lapic.c vmm/dev/apic/without_kvm.c vmm/dev/apic/lapic_regs.c vmm/dev/apic/lapic_timer.c vmm/dev/apic/lapic_ipi.c vmm/dev/apic/ioapic.c tests/unit/fake_pci.c vmm/dev/board/debug_clock.c @tests/unit/fake_vm.sources */
+/* UNIT: @tests/unit/test_lapic_direct.sources */
 /*
  * A guest that owns its CPUs' local APICs: which registers it reaches itself,
  * what the monitor makes of the others (SDM vol. 3, 11.12), and to whom an ICR's
