@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c vmm/config/config*.c vmm/config/meta_lines.c lib/span.c @tests/unit/fake_vm.sources -lcmocka */
-/* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_net.c vmm/dev/virtio/virtio_net_copy.c vmm/dev/virtio/net_switch.c vmm/dev/virtio/net_frame.c */
+/* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio/virtio.c vmm/dev/virtio/virtio_net.c vmm/dev/virtio/virtio_net_copy.c vmm/dev/virtio/virtio_net_send.c vmm/dev/virtio/net_switch.c vmm/dev/virtio/net_frame.c */
 /*
  * Frames from a hostile driver, to one that keeps the rules and one that is hostile, too. Checked:
  * who keeps the rules has in its memory, outside of the buffers that it has offered, what was there

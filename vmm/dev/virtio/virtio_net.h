@@ -88,7 +88,7 @@ struct port {
 };
 
 /*
- * virtio_net_copy.c: sends what the driver has offered in a queue; true: there is more. Under the
+ * virtio_net_send.c: sends what the driver has offered in a queue; true: there is more. Under the
  * segment's lock.
  */
 bool net_transmit(struct port *p, unsigned queue);

@@ -1,53 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Frames on their way (virtio 1.2, 5.1.6): who sends copies, on its own CPU, from its guest's
- * memory into the buffers that the receivers' drivers have offered. The first bytes and the header
- * are copied once, judged, and handed on as they were judged. What a receiver's driver cannot take
- * as it is, is made frames of the usual size, with checksums.
+ * A frame into the buffers that a receiver's driver has offered (virtio 1.2, 5.1.6), copied on the
+ * sender's CPU. What the driver cannot take as it is, is made frames of the usual size, with
+ * checksums.
  */
 #include <margay/string.h>
 
-#include "vmm/dev/virtio/net_vlan.h"
-#include "vmm/dev/virtio/virtio_net.h"
+#include "vmm/dev/virtio/virtio_net_send.h"
 
-/*
- * What is done in one go, with the segment's lock held, and before the vCPU looks at what may keep
- * it from its guest: in instructions, about, as many as a plain frame of 64 KiB takes
- * (test_net_hold.c counts them). A piece of work begins if what it is expected to take is left, or
- * as the first; what a receiver's chains cost beyond that is known when they have been met.
- */
-#define WORK_MAX 24000u
-#define COST_COPY(bytes) ((u32)(bytes) / 8)
-#define COST_SUM(bytes) (2 * (u32)(bytes))
-#define COST_FRAME 1000u /* of the sender's, whatever its size, and again for each receiver; */
-#define COST_CHAIN 250u  /* of each of a receiver's chains; */
-#define COST_BUFFER 60u  /* of each buffer in one, of the sender's, too; */
-#define COST_BRIDGE 50u  /* of each table that an address is looked up in; */
-#define COST_TAG 100u    /* of a tag that is put in, or taken away; */
-#define COST_VCPU 50u    /* and of each vCPU that an interrupt may be for */
 /*
  * What a frame may take of a receiver's, whose driver shall not make work for others: of 1,536
  * bytes it takes 43.
  */
 #define CHAINS_MAX 64u
-
-struct hold {
-	u32 done;
-	bool any; /* has begun */
-};
-
-/* What is judged of a frame; the rest is in the segment's list only. */
-struct frame {
-	struct net_header header;
-	struct net_large large;
-	/* bytes in all; of them copied here */
-	u32 size;
-	u32 head_size;
-	u16 vlan; /* 0: it came by a port that knows none */
-
-	struct port *from;
-	u8 head[NET_HEADERS_MAX + NET_TAG];
-};
 
 /* What a receiver gets: so many bytes behind a header, as a list whose first piece is that. */
 struct cargo {
@@ -58,11 +23,6 @@ struct cargo {
 	struct vm *vm; /* whose memory it is; NULL: the hypervisor's */
 };
 
-static bool has(const struct port *p, u64 features)
-{
-	return (p->virtio.accepted & features) == features;
-}
-
 static bool begin(struct hold *h, u32 cost)
 {
 	if (h->any && h->done + cost > WORK_MAX)
@@ -72,10 +32,8 @@ static bool begin(struct hold *h, u32 cost)
 	return true;
 }
 
-/* ---- lists ------------------------------------------------------------------------------- */
-
 /* Appends what is behind the place. False: it is more than there is room for. */
-static bool append(struct net_list *l, struct place from)
+bool net_append(struct net_list *l, struct place from)
 {
 	for (; from.piece < from.end; from.piece++) {
 		const struct piece *p = from.piece;
@@ -120,7 +78,7 @@ static bool find_room(struct port *to, unsigned queue, u64 size, unsigned *n, st
 {
 	struct virtio *v = &to->virtio;
 	struct net_list *room = &to->segment->room;
-	unsigned most = has(to, NET_MRG_RXBUF) ? CHAINS_MAX : 1, buffers = 0;
+	unsigned most = port_has(to, NET_MRG_RXBUF) ? CHAINS_MAX : 1, buffers = 0;
 
 	room->count = 0;
 	for (*n = 0; size; ++*n) {
@@ -135,7 +93,7 @@ static bool find_room(struct port *to, unsigned queue, u64 size, unsigned *n, st
 		/* 5.1.6.4: the header is in the first. */
 		if (v->chain.too_long || buffers > NET_BUFFERS ||
 		    (!*n && part < sizeof(struct net_header)) ||
-		    !append(room, virtio_place(v, true, 0))) {
+		    !net_append(room, virtio_place(v, true, 0))) {
 			++*n;
 			return false;
 		}
@@ -238,12 +196,10 @@ static bool takes_large(const struct port *p, u8 type)
 	u64 wanted = NET_GUEST_CSUM |
 		     ((type & ~NET_GSO_ECN) == NET_GSO_TCPV6 ? NET_GUEST_TSO6 : NET_GUEST_TSO4);
 
-	return has(p, wanted | (type & NET_GSO_ECN ? NET_GUEST_ECN : 0));
+	return port_has(p, wanted | (type & NET_GSO_ECN ? NET_GUEST_ECN : 0));
 }
 
-/* False: it, or the rest of it, must wait. */
-static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *piece,
-		    struct hold *h)
+bool net_deliver(struct lan *s, struct port *to, const struct frame *f, u32 *piece, struct hold *h)
 {
 	const struct net_header *header = &f->header;
 	struct cargo c = { *header, f->size, s->frame.count, s->frame.piece,
@@ -266,180 +222,10 @@ static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *
 	s->frame.piece[1] = (struct piece){ (u8 *)(uintptr_t)f->head, f->head_size };
 	if (header->gso_type && !takes_large(to, header->gso_type))
 		return give_pieces(s, to, queue, f, piece, h);
-	if (!header->gso_type && header->flags && !has(to, NET_GUEST_CSUM))
+	if (!header->gso_type && header->flags && !port_has(to, NET_GUEST_CSUM))
 		return give_summed(s, to, queue, f, h);
 	if (!begin(h, COST_FRAME + COST_COPY(f->size)))
 		return false;
 	give(to, queue, &c, h);
 	return true;
-}
-
-/* ---- out of the sender's ---------------------------------------------------------------- */
-
-/* Has the driver accepted what it asks for? */
-static bool may_ask(const struct port *p, const struct net_header *h)
-{
-	u8 type = h->gso_type & (u8)~NET_GSO_ECN;
-
-	return (!(h->flags & NET_NEEDS_CSUM) || has(p, NET_CSUM)) &&
-	       (type != NET_GSO_TCPV4 || has(p, NET_HOST_TSO4)) &&
-	       (type != NET_GSO_TCPV6 || has(p, NET_HOST_TSO6)) &&
-	       (!(h->gso_type & NET_GSO_ECN) || has(p, NET_HOST_ECN));
-}
-
-/* Refuses what was sent: false. */
-static bool drop(struct port *p, enum net_drop why)
-{
-	p->counts.drop[why]++;
-	return false;
-}
-
-/* The request in the chain. False, counted: nobody gets it. */
-static bool take(struct port *p, struct frame *f)
-{
-	struct virtio *v = &p->virtio;
-	struct net_list *list = &p->segment->frame;
-	struct place at = virtio_place(v, false, 0);
-	u64 all = virtio_bytes(v, false);
-	enum net_verdict verdict;
-
-	if (v->chain.too_long || all < sizeof(f->header) + NET_ETHERNET)
-		return drop(p, NET_DROP_MALFORMED);
-	if (all > sizeof(f->header) + NET_LARGE_MAX)
-		return drop(p, NET_DROP_TOO_LARGE);
-	f->from = p;
-	f->size = (u32)(all - sizeof(f->header));
-	f->head_size = MIN(f->size, NET_HEADERS_MAX);
-	f->vlan = 0;
-	list->count = 2;
-	if (!virtio_get(v, &at, &f->header, sizeof(f->header)) ||
-	    !virtio_get(v, &at, f->head, f->head_size) || !append(list, at) ||
-	    !may_ask(p, &f->header))
-		return drop(p, NET_DROP_MALFORMED);
-	verdict = net_judge(&f->header, f->head, f->head_size, f->size, p->config.mtu, &f->large);
-	if (verdict != NET_FINE)
-		return drop(p, verdict == NET_TOO_LARGE ? NET_DROP_TOO_LARGE : NET_DROP_MALFORMED);
-	if (!p->net.vlans)
-		return true;
-	f->vlan = net_vlan(&p->net, &(struct net_tagged){ &f->header, &f->large, f->head,
-							  f->head_size, f->size });
-	return f->vlan || drop(p, NET_DROP_VLAN);
-}
-
-static u64 mac_at(const u8 *p)
-{
-	u64 mac = 0;
-
-	memcpy(&mac, p, 6);
-	return mac;
-}
-
-/*
- * Asked anew each time that a frame goes on: the guest may have put another in its place meanwhile.
- */
-static bool may_come(struct port *p, const struct frame *f)
-{
-	return net_admit(&p->segment->net, &p->net, mac_at(f->head + 6), f->vlan,
-			 (u32)(host_tsc() / (host_tsc_khz() * 1000)));
-}
-
-static void count(struct port *p, unsigned pair, const struct frame *f)
-{
-	p->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS] = (u8)pair;
-	p->counts.sent.frames++;
-	p->counts.sent.bytes += f->size;
-	p->counts.sent.large += f->header.gso_type != NET_GSO_NONE;
-}
-
-/* The frame with the tag that it has not, or without the one that it has. */
-static void change_tag(const struct frame *f, struct frame *out)
-{
-	struct net_tagged t = { &out->header, &out->large, out->head, f->head_size, f->size };
-
-	*out = *f;
-	if (net_is_tagged(f->head))
-		net_untag(&t);
-	else
-		net_tag(&t, f->vlan);
-	out->head_size = t.n;
-	out->size = t.size;
-}
-
-/*
- * The frame in hand, to one port after the other. False: so much has been done that the rest must
- * wait.
- */
-static bool forward(struct port *p, unsigned pair, const struct frame *f, struct hold *h)
-{
-	struct net_segment *net = &p->segment->net;
-	struct net_hand *hand = &p->hand[pair];
-	const u64 mac = mac_at(f->head);
-	const struct net_port *owner;
-	struct net_port *to;
-	struct frame changed;
-
-	h->done += 2 * net->bridges * COST_BRIDGE;
-	if (!may_come(p, f)) {
-		drop(p, NET_DROP_ADDRESS);
-		return true;
-	}
-	if (!hand->counted)
-		count(p, pair, f);
-	hand->counted = true;
-	owner = net_owner(net, mac, f->vlan);
-	while ((to = net_next(net, &p->net, mac, f->vlan, owner, &hand->at))) {
-		const struct frame *as = f;
-
-		if (f->vlan && net_tags(to, f->vlan) != net_is_tagged(f->head)) {
-			h->done += COST_TAG;
-			change_tag(f, &changed);
-			as = &changed;
-		}
-		if (!deliver(p->segment, container_of(to, struct port, net), as, &hand->piece, h)) {
-			--hand->at;
-			return false;
-		}
-		hand->piece = 0;
-	}
-	return true;
-}
-
-static void interrupt_receivers(struct lan *s)
-{
-	for (; s->touched; s->touched &= s->touched - 1) {
-		struct net_port *p = s->net.port[__builtin_ctzll(s->touched)];
-
-		for (unsigned pair = 0; p && pair < NET_PAIRS; pair++) {
-			struct virtio *v = &container_of(p, struct port, net)->virtio;
-
-			if (virtio_runs(v, 2 * pair))
-				virtio_interrupt(v, 2 * pair);
-		}
-	}
-}
-
-bool net_transmit(struct port *p, unsigned queue)
-{
-	struct virtio *v = &p->virtio;
-	struct hold h = { 0 };
-	unsigned pair = queue / 2;
-	bool more = false;
-
-	while (!more && virtio_next(v, queue)) {
-		struct frame f;
-
-		more = h.done >= WORK_MAX;
-		h.done += COST_FRAME + v->chain.buffers * COST_BUFFER;
-		if (!more && take(p, &f))
-			more = !forward(p, pair, &f, &h);
-		if (more) {
-			virtq_put_back(&v->queue[queue], 1);
-			continue;
-		}
-		p->hand[pair] = (struct net_hand){ 0 };
-		virtq_done(&v->queue[queue], v->chain.head, 0);
-	}
-	virtio_interrupt(v, queue);
-	interrupt_receivers(p->segment);
-	return more;
 }
