@@ -20,6 +20,8 @@ UNITFLAGS := -std=gnu17 -g -O1 -fsanitize=address,undefined -fno-sanitize-recove
 unit_flags  = $(filter-out -l%,$(filter -%,$(1)))
 flags_name  = obj$(subst =,_,$(subst $(empty) $(empty),,$(call unit_flags,$(1))))
 unit_folder = $(B)/unit/$(call flags_name,$(1))
+unit_usual  := address,undefined
+unit_runs   = -fsanitize=$(if $(filter -fsanitize=thread,$(1)),thread,$(unit_usual))
 unit_lists  = $(patsubst @%,%,$(filter @%,$(1)))
 
 # $(1): the test, $(2): its words.
@@ -27,7 +29,7 @@ define unit_rules
 $(1)_OBJS := $(patsubst %.c,$(call unit_folder,$(2))/%.o,tests/unit/$(1).c $(filter %.c,$(2)))
 $(B)/unit/$(1): $$($(1)_OBJS) $(call unit_lists,$(2))
 	$$(call say,UNIT,$$@)
-	$$(Q)$(CC) -fsanitize=address,undefined -o $$@ $$(filter %.o,$$^) $(filter -l%,$(2)) -lcmocka
+	$$(Q)$(CC) $(call unit_runs,$(2)) -o $$@ $$(filter %.o,$$^) $(filter -l%,$(2)) -lcmocka
 UNIT_OBJS += $$($(1)_OBJS)
 $(if $(filter $(call unit_folder,$(2)),$(UNIT_FOLDERS)),,$(call unit_objects,$(call unit_folder,$(2)),$(call unit_flags,$(2))))
 endef

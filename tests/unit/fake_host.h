@@ -18,7 +18,12 @@
 #define FAKE_NODES 4
 #define FAKE_RAMS 4
 #define FAKE_EXTENTS 32
-#define FAKE_RAM_BASE 0x200000000000ull /* far from all else in a process, ASan's shadow included */
+/* far from all else in a process, the sanitizers' shadows included */
+#ifdef __SANITIZE_THREAD__
+#define FAKE_RAM_BASE 0x1000000000ull
+#else
+#define FAKE_RAM_BASE 0x200000000000ull
+#endif
 #define FAKE_ESCAPE 0x14
 #define FAKE_FUNCTIONS 4
 #define FAKE_REGISTERS 0x20000

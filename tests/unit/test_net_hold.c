@@ -242,6 +242,30 @@ static void test_all(void **)
 	check("a large frame to 19", longest(notify));
 }
 
+/* Frames to nobody that are taken at once, where each of the others is a bridge, or none is. */
+static unsigned taken(bool bridges)
+{
+	for (unsigned n = 0; n < NET_GUESTS; n++)
+		stop(n);
+	fake_vm_config.net[0].bridge = bridges;
+	for (unsigned n = 0; n < NET_GUESTS; n++)
+		start(n);
+	fake_vm_config.net[0].bridge = false;
+	begin(0, ALL);
+	queue_frames(50, 0x100000000002, 10, 0, 1);
+	notify();
+	return used(TX);
+}
+
+/* The tables of bridges that an address is looked up in count as work. */
+static void test_bridges_cost(void **)
+{
+	unsigned without = taken(false);
+
+	assert_in_range(without, 10, 49);
+	assert_in_range(taken(true), 1, without / 2);
+}
+
 /* Puts a tag of VLAN 20 into the frame at `at`. */
 static void tag(u64 at)
 {
@@ -368,7 +392,7 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_pieces), TEST(test_small), TEST(test_cut),       TEST(test_all),
-		TEST(test_queues), TEST(test_tags),  TEST(test_tags_cost),
+		TEST(test_queues), TEST(test_tags),  TEST(test_tags_cost), TEST(test_bridges_cost),
 	};
 	struct sigaction action = { .sa_handler = step };
 

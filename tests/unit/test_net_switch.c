@@ -59,12 +59,13 @@ static void again(struct net_port *p, bool mirror, struct net_learned *learned)
 /* Who gets it: bits by number of the port. */
 static u64 reached_in(unsigned from, u64 to, u16 vlan)
 {
-	const struct net_port *p;
-	unsigned at = 0;
 	u64 all = 0;
 
-	while ((p = net_next(&s, &port[from], to, vlan, net_owner(&s, to, vlan), &at)))
-		all |= 1ull << (p - port);
+	for (u64 set = net_receivers(&s, &port[from], to, vlan); set; set &= set - 1) {
+		const struct net_port *p = s.port[__builtin_ctzll(set)];
+
+		all |= net_gets(p, &port[from], vlan) ? 1ull << (p - port) : 0;
+	}
 	return all;
 }
 
@@ -217,18 +218,28 @@ static void test_full(void **)
 	assert_int_equal(net_join(&s, &port[9]), -EINVAL);
 }
 
-/* Between two calls a port comes and another goes: each of the others gets it once. */
-static void test_changes(void **)
+/* One that is hidden is found by nobody, and its index is its own until it has left. */
+static void test_hidden(void **)
 {
-	unsigned at = 0;
-
 	ports(4);
-	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, 0, NULL, &at), &port[1]);
-	net_leave(&s, &port[1]);
-	net_leave(&s, &port[2]);
+	assert_true(net_hide(&s, &port[1]));
+	assert_false(net_hide(&s, &port[1]) || net_hide(&s, &port[9]));
+	assert_int_equal(reached(0, BROADCAST), 0xc);
+	assert_int_equal(reached(0, MAC(2)), 0);
+	assert_ptr_equal(s.port[1], &port[1]);
+	port[9].mac = MAC(2);
 	assert_int_equal(net_join(&s, &port[9]), 0);
-	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, 0, NULL, &at), &port[3]);
-	assert_null(net_next(&s, &port[0], BROADCAST, 0, NULL, &at));
+	assert_int_equal(port[9].index, 4);
+	assert_ptr_equal(net_owner(&s, MAC(2), 0), &port[9]);
+	net_leave(&s, &port[1]);
+	assert_null(s.port[1]);
+	assert_ptr_equal(net_owner(&s, MAC(2), 0), &port[9]);
+	assert_int_equal(net_join(&s, &port[8]), 0);
+	assert_int_equal(port[8].index, 1);
+	bridges();
+	net_hide(&s, &port[3]);
+	assert_int_equal(reached(0, MAC(77)), 0x4);
+	assert_int_equal(s.bridges, 1);
 }
 
 /*
@@ -352,7 +363,7 @@ int main(void)
 		cmocka_unit_test(test_isolated),
 		cmocka_unit_test(test_mirror),
 		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_hidden),
 		cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_vlans),
 		cmocka_unit_test(test_learning_in_vlans),

@@ -5,14 +5,17 @@
  * those that do not make of it.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "tests/unit/lost_memory.h"
 #include "tests/unit/net_guests.h"
+#include "vmm/dev/virtio/virtio_net.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/node/pause.h"
 #include "vmm/stage.h"
 #include "vmm/vm/devices.h"
+#include "vmm/vm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
@@ -768,11 +771,223 @@ static void test_paused(void **)
 	assert_int_equal(dropped(1, NET_DROP_PAUSED), 3);
 }
 
+extern const struct vdev *const __start_vdevs[];
+static unsigned to_others; /* messages to others than the sender */
+
+static void stop_third(void)
+{
+	struct vm *third = guest[2].vm;
+
+	to_others = sent.count;
+	for (unsigned i = 0; i < third->nr_devices; i++)
+		if (__start_vdevs[i]->vcpu_stop)
+			__start_vdevs[i]->vcpu_stop(third->vcpus[0], third->device[i]);
+}
+
+static void third_is_no_master(void)
+{
+	use(2);
+	config_write(0, PCI_REG_COMMAND, 2, PCI_COMMAND_MEMORY);
+	use(0);
+}
+
+/*
+ * A batch ends with one interrupt for each receiver, and none for one that may reach no memory any
+ * more, or has stopped, since it got its frames.
+ */
+static void test_stopped_meanwhile(void **)
+{
+	static void (*const then[])(void) = { NULL, third_is_no_master, stop_third };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(then); i++) {
+		for (unsigned n = 1; n < 3; n++) {
+			use(n);
+			drive(0, 2, ALL);
+			for (unsigned k = 0; k < 8; k++)
+				offer_buffer(2000);
+		}
+		use(0);
+		drive(0, 2, ALL);
+		for (unsigned k = 0; k < 3; k++)
+			queue_frame(make(k, BROADCAST, MAC(1), 10, 0), HEADERS + 10);
+		set_ram(AVAIL(TX), 1, 2); /* it wants none itself */
+		sent.count = 0;
+		on_message = then[i];
+		notify();
+		assert_int_equal(used(TX), 3);
+		assert_int_equal(sent.count, i ? 1 : 2);
+		use(2);
+		assert_int_equal(used(RX), 3);
+		for (unsigned n = 0; n < 3; n++) {
+			use(n);
+			memset(bytes(RING(0), 0x20000), 0, 0x20000);
+			memset(offered, 0, sizeof(offered));
+		}
+	}
+	assert_int_equal(to_others, 1);
+}
+
+/* What a receiver's driver lets be read only, before what may be written, is no room: of each. */
+static void test_read_only(void **)
+{
+	const unsigned first = 40 - HEADER, rest = HEADERS + 100 - first;
+	const u8 *was;
+
+	use(1);
+	drive(0, 2, ALL);
+	memset(bytes(RECEIVE_AT, 0x8000), 0x5a, 0x8000);
+	/* One before in many pieces, of which nothing is to be left in the list. */
+	for (u16 i = 8; i < 16; i++)
+		set_desc(RX, i, RECEIVE_AT + 0x1000ul * i, 40, i < 15 ? NEXT | WRITE : WRITE,
+			 i + 1);
+	offer(RX, 8);
+	for (u16 i = 0; i < 4; i += 2) {
+		u64 at = RECEIVE_AT + i * 0x2000ul;
+
+		set_desc(RX, i, at, 50, NEXT, i + 1);
+		set_desc(RX, i + 1u, at + 0x2000, i ? 2000 : 40, WRITE, 0);
+		offer(RX, i);
+	}
+	use(0);
+	drive(0, 2, ALL);
+	send(MAC(2), 100, 0);
+	send(MAC(2), 100, 0);
+	was = bytes(SEND_AT + HEADER, HEADERS + 100);
+	use(1);
+	assert_int_equal(used(RX), 3);
+	for (unsigned k = 0; k < 50; k++)
+		assert_true(ram(RECEIVE_AT + k, 1) == 0x5a &&
+			    ram(RECEIVE_AT + 0x4000 + k, 1) == 0x5a);
+	assert_memory_equal(bytes(RECEIVE_AT + 0x2000 + HEADER, first), was, first);
+	assert_memory_equal(bytes(RECEIVE_AT + 0x6000, rest), was + first, rest);
+	assert_int_equal(ram(RECEIVE_AT + 0x6000 + rest, 1), 0x5a);
+}
+
+/* Where a driver takes no frame in several buffers it comes in one, or is lost. */
+static void test_one_chain(void **)
+{
+	use(1);
+	drive(0, 2, ALL & ~MRG);
+	offer_buffer(100);
+	offer_buffer(100);
+	use(0);
+	drive(0, 2, ALL);
+	send(MAC(2), 60, 0);
+	use(1);
+	assert_int_equal(used(RX), 0);
+	assert_int_equal(dropped(1, NET_DROP_NO_BUFFER), 1);
+	use(0);
+	send(MAC(2), 10, 0);
+	use(1);
+	assert_int_equal(used(RX), 1);
+}
+
+/* An interface that is isolated gets frames of those only that are not, whomever they are for. */
+static void test_isolated(void **)
+{
+	fake_vm_config.net[0].isolated = true;
+	for (unsigned n = 0; n < 2; n++) {
+		stop(n);
+		start(n);
+	}
+	fake_vm_config.net[0].isolated = false;
+	for (unsigned n = 0; n < 3; n++) {
+		use(n);
+		drive(0, 2, ALL);
+		for (unsigned i = 0; i < 4; i++)
+			offer_buffer(2000);
+	}
+	use(0);
+	send(BROADCAST, 10, 0);
+	send(MAC(2), 10, 0);
+	use(1);
+	assert_int_equal(used(RX), 0);
+	use(2);
+	assert_int_equal(used(RX), 1);
+	send(MAC(2), 10, 0);
+	use(1);
+	assert_int_equal(used(RX), 1);
+}
+
+static u64 held;
+
+static struct port *port_of(unsigned n)
+{
+	return container_of(guest[n].vm->virtual, struct port, virtio.pci);
+}
+
+static void look_at_held(void)
+{
+	held = port_of(0)->held;
+}
+
+/* Who has got a frame of a batch is held until its end. */
+static void test_held(void **)
+{
+	use(0);
+	drive(0, 2, ALL);
+	for (unsigned n = 1; n < 3; n++)
+		queue_frame(make(n, MAC(n + 1), MAC(1), 10, 0), HEADERS + 10);
+	on_message = look_at_held;
+	notify();
+	assert_int_equal(held, BIT(1) | BIT(2));
+	look_at_held();
+	assert_int_equal(held, 0);
+}
+
+static bool has_ended;
+
+static void *ender(void *)
+{
+	stop(2);
+	__atomic_store_n(&has_ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* One that ends is found by nobody while it waits for who has looked it up, and keeps none. */
+static void test_hides(void **)
+{
+	const u64 *taken = &port_of(0)->segment->net.taken;
+	pthread_t thread;
+
+	use(1);
+	drive(0, 2, ALL);
+	__atomic_store_n(&port_of(0)->held, BIT(2), __ATOMIC_RELEASE);
+	assert_int_equal(pthread_create(&thread, NULL, ender, NULL), 0);
+	while (__atomic_load_n(taken, __ATOMIC_ACQUIRE) & BIT(2))
+		sched_yield();
+	send(BROADCAST, 10, 0);
+	assert_int_equal(used(TX), 1);
+	assert_false(__atomic_load_n(&has_ended, __ATOMIC_ACQUIRE));
+	__atomic_store_n(&port_of(0)->held, 0, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	assert_true(has_ended);
+}
+
+static void end_third(void)
+{
+	stop(2);
+}
+
+/* One that ends waits for those who have looked it up, and for nobody else. */
+static void test_ends_meanwhile(void **)
+{
+	use(1);
+	drive(0, 2, ALL);
+	offer_buffer(2000);
+	use(0);
+	drive(0, 2, ALL);
+	on_message = end_third;
+	send(MAC(2), 10, 0);
+	assert_null(guest[2].vm);
+	assert_int_equal(used(TX), 1);
+}
+
 static bool sender_done, paused_early;
 
 /*
- * One that has the segment in hand until another waits for it: who draws a ticket is the second one
- * of two. Or until nobody has.
+ * One that has the receiver in hand until another waits for it: who draws a ticket is the second
+ * one of two. Or until nobody has.
  */
 static void *slow_sender(void *arg)
 {
@@ -793,7 +1008,7 @@ static void test_pause_waits(void **)
 	pthread_t thread;
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct spinlock *lock = paused->virtual->lock;
+		struct spinlock *lock = &paused->virtual->others_lock;
 
 		sender_done = paused_early = false;
 		spin_lock(lock);
@@ -811,6 +1026,37 @@ static void test_pause_waits(void **)
 		pthread_join(thread, NULL);
 		assert_false(paused_early);
 	}
+}
+
+/* Who has waited for others' frames does less of his own before his vCPU looks up. */
+static void test_waits_count(void **)
+{
+	struct spinlock *lock = &guest[1].vm->virtual->others_lock;
+	pthread_t thread;
+
+	use(1);
+	drive(0, 2, ALL);
+	for (unsigned i = 0; i < 6; i++)
+		offer_buffer(2000);
+	use(0);
+	drive(0, 2, ALL);
+	fake_host.tsc_step = 1ull << 32;
+	for (unsigned i = 0; i < 2; i++) {
+		for (unsigned k = 0; k < 3; k++)
+			queue_frame(make(k, MAC(2), MAC(1), 10, 0), HEADERS + 10);
+		if (!i) {
+			spin_lock(lock);
+			assert_int_equal(pthread_create(&thread, NULL, slow_sender, lock), 0);
+		}
+		notify();
+		assert_int_equal(used(TX), i ? 6 : 1);
+		if (!i)
+			pthread_join(thread, NULL);
+		finish();
+		assert_int_equal(used(TX), 3 * (i + 1));
+	}
+	use(1);
+	assert_int_equal(used(RX), 6);
 }
 
 /* With both pairs what belongs together comes by the queue of the pair that was sent by. */
@@ -867,6 +1113,7 @@ static void test_pairs(void **)
 	assert_int_equal(used(3), 1);
 	use(0);
 	send(MAC(2), 10, 0);
+	assert_int_equal(sent.data, 0x40 + 2);
 	use(1);
 	assert_true(used(RX) == 1 && used(2) == 1);
 }
@@ -919,7 +1166,6 @@ static void test_at_once(void **)
 		pthread_join(thread[n], NULL);
 	for (unsigned n = 0; n < 2; n++) {
 		use(n);
-		assert_ptr_equal(vm->virtual->lock, guest[2].vm->virtual->lock);
 		assert_int_equal(used(TX), ROUNDS);
 		assert_int_equal(used(RX), 128);
 	}
@@ -975,7 +1221,9 @@ int main(void)
 		TEST(test_cut_in_goes),
 		TEST(test_other_frame_meanwhile),
 		TEST(test_gone), TEST(test_paused), TEST(test_pause_waits), TEST(test_pairs),
-		TEST(test_at_once),
+		TEST(test_stopped_meanwhile), TEST(test_waits_count), TEST(test_ends_meanwhile),
+		TEST(test_held), TEST(test_hides), TEST(test_isolated), TEST(test_read_only),
+		TEST(test_one_chain), TEST(test_at_once),
 		TEST(test_lost_memory),
 	};
 	/* clang-format on */

@@ -141,6 +141,34 @@ static void test_chain(void **)
 	assert_true(ram.used.ring[0].id == 3 && ram.used.ring[0].len == 513);
 }
 
+/* One behind another in the list: what is said of a chain is the last one's. */
+static void test_more(void **)
+{
+	desc(0, LOW, 16, NEXT, 1);
+	desc(1, LOW + 0x100, 32, WRITE, 0);
+	desc(2, LOW + 0x200, 8, WRITE, 0);
+	desc(3, LOW + 0x300, 4, NEXT, 2);
+	offer(0);
+	offer(2);
+	offer(3);
+	offer(0);
+	assert_int_equal(next(), 1);
+	assert_int_equal(virtq_more(&q, &chain), 1);
+	assert_true(chain.head == 2 && chain.count == 3 && chain.readable == 2);
+	assert_true(chain.buffers == 1 && chain.bytes[0] == 0 && chain.bytes[1] == 8);
+	assert_int_equal(virtq_more(&q, &chain), 1);
+	assert_true(chain.head == 3 && chain.count == 5 && chain.readable == 4);
+	assert_true(chain.buffers == 2 && chain.bytes[0] == 4 && chain.bytes[1] == 8);
+	PIECE(0, first, 16);
+	PIECE(1, first + 0x100, 32);
+	PIECE(2, first + 0x200, 8);
+	PIECE(3, first + 0x300, 4);
+	PIECE(4, first + 0x200, 8);
+	assert_int_equal(next(), 1);
+	assert_true(chain.count == 2 && chain.readable == 1 && chain.buffers == 2);
+	assert_int_equal(virtq_more(&q, &chain), 0);
+}
+
 /* Indices go round, those of 16 bits and the ring's places. */
 static void test_round(void **)
 {
@@ -469,6 +497,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_chain, setup),
+		cmocka_unit_test_setup(test_more, setup),
 		cmocka_unit_test_setup(test_round, setup),
 		cmocka_unit_test_setup(test_indirect, setup),
 		cmocka_unit_test_setup(test_broken_chains, setup),

@@ -53,6 +53,7 @@ static struct {
 	u32 data;
 	const struct vm *to;
 } sent; /* messages */
+static void (*on_message)(void); /* once */
 static u16 offered[10]; /* by queue: the driver's index */
 
 int pci_root_ecam(struct vm *, u64 base, u8 last_bus)
@@ -71,10 +72,15 @@ u8 vm_pci_last_bus(const struct host_pci_function *f)
 
 static void take_message(struct vm *to, u64 address, u32 data)
 {
+	void (*then)(void) = on_message;
+
 	sent.to = to;
 	sent.count++;
 	sent.address = address;
 	sent.data = data;
+	on_message = NULL;
+	if (then)
+		then();
 }
 
 static const struct vcpu *judge_message(struct vm *which, u64 address, u32 data)

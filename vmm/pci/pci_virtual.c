@@ -21,6 +21,18 @@
 #define MSIX PCI_HEADER_END /* the first capability */
 #define BAR_LOW REG(PCI_REG_BAR)
 
+static void lock_both(struct pci_virtual *f)
+{
+	spin_lock(&f->lock);
+	spin_lock(&f->others_lock);
+}
+
+static void unlock_both(struct pci_virtual *f)
+{
+	spin_unlock(&f->others_lock);
+	spin_unlock(&f->lock);
+}
+
 /* ---- messages -------------------------------------------------------------------- */
 
 static u32 msix_control(const struct pci_virtual *f)
@@ -88,8 +100,10 @@ static void bar_write(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsi
 	offset -= PCI_VIRTUAL_MSIX;
 	if (offset >= sizeof(f->table) || size != 4)
 		return;
+	spin_lock(&f->others_lock);
 	f->table[offset / PCI_MSIX_ENTRY_SIZE][offset / 4 % 4] = value & kept[offset / 4 % 4];
 	send_pending(f);
+	spin_unlock(&f->others_lock);
 }
 
 static u64 mmio_read(void *dev, struct vcpu *, u64 offset, unsigned size)
@@ -97,11 +111,11 @@ static u64 mmio_read(void *dev, struct vcpu *, u64 offset, unsigned size)
 	struct pci_virtual *f = dev;
 	u64 value;
 
-	spin_lock(f->lock);
+	lock_both(f);
 	value = bar_read(f, (u32)offset, MIN(size, 4u));
 	if (size == 8)
 		value |= (u64)bar_read(f, (u32)offset + 4, 4) << 32;
-	spin_unlock(f->lock);
+	unlock_both(f);
 	return value;
 }
 
@@ -109,11 +123,11 @@ static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 {
 	struct pci_virtual *f = dev;
 
-	spin_lock(f->lock);
+	spin_lock(&f->lock);
 	bar_write(f, vcpu, (u32)offset, MIN(size, 4u), (u32)value);
 	if (size == 8)
 		bar_write(f, vcpu, (u32)offset + 4, 4, (u32)(value >> 32));
-	spin_unlock(f->lock);
+	spin_unlock(&f->lock);
 }
 
 static const struct mmio_ops bar_ops = { .sizes = 1 | 2 | 4 | 8,
@@ -155,12 +169,12 @@ bool pci_virtual_read(struct vm *vm, u32 bdf, u16 offset, unsigned size, u32 *va
 	*value = ~0u;
 	if (offset >= PCI_STANDARD_END)
 		return true;
-	spin_lock(f->lock);
+	lock_both(f);
 	if (through_window(f, offset, size, &at))
 		*value = bar_read(f, at, size);
 	else
 		*value = f->config[REG(offset)] >> (offset & 3) * 8;
-	spin_unlock(f->lock);
+	unlock_both(f);
 	if (size < 4)
 		*value &= (u32)(BIT(size * 8) - 1);
 	return true;
@@ -182,16 +196,17 @@ bool pci_virtual_write(struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u3
 
 	if (!f || offset >= PCI_STANDARD_END)
 		return f;
-	spin_lock(f->lock);
 	lanes = f->writable[n] & (u32)(BIT(size * 8) - 1) << (offset & 3) * 8;
+	spin_lock(&f->lock);
 	if (through_window(f, offset, size, &at))
 		bar_write(f, vcpu, at, size, value);
+	spin_lock(&f->others_lock);
 	f->config[n] = (f->config[n] & ~lanes) | (value << (offset & 3) * 8 & lanes);
 	if (n == REG(PCI_REG_COMMAND) || n == BAR_LOW || n == BAR_LOW + 1)
 		decode(f);
 	if (n == REG(MSIX))
 		send_pending(f);
-	spin_unlock(f->lock);
+	unlock_both(f);
 	return true;
 }
 
@@ -200,8 +215,8 @@ void pci_virtual_settle(struct vm *vm)
 	for (struct pci_virtual *f = vm->virtual; f; f = f->next) {
 		if (!f->others)
 			continue;
-		spin_lock(f->lock);
-		spin_unlock(f->lock);
+		lock_both(f);
+		unlock_both(f);
 	}
 }
 
@@ -225,9 +240,9 @@ void pci_virtual_go_on(struct vcpu *vcpu)
 	for (struct pci_virtual *f = vcpu->vm->virtual; f; f = f->next) {
 		if (!(todo & BIT(f->index)))
 			continue;
-		spin_lock(f->lock);
+		spin_lock(&f->lock);
 		f->go_on(f, vcpu);
-		spin_unlock(f->lock);
+		spin_unlock(&f->lock);
 	}
 }
 
@@ -268,8 +283,6 @@ int pci_virtual_add(struct vm *vm, struct pci_virtual *f)
 	u32 *c = f->config, *w = f->writable;
 
 	f->vm = vm;
-	if (!f->lock)
-		f->lock = &f->own_lock;
 	f->next = vm->virtual;
 	f->index = f->next ? f->next->index + 1 : 0;
 	if (f->index == PCI_VIRTUAL_MAX) {

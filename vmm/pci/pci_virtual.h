@@ -38,24 +38,29 @@ struct pci_virtual {
 	u32 class_code;
 	const struct pci_virtual_cap *caps; /* ended by ID 0; MSI-X comes before them */
 	/*
-	 * Registers: aligned accesses of 1, 2 or 4 bytes below PCI_VIRTUAL_MSIX, on a vCPU's CPU,
-	 * with the lock held.
+	 * Registers: aligned accesses of 1, 2 or 4 bytes below PCI_VIRTUAL_MSIX, on a vCPU's CPU.
+	 * To read, both locks are held; to write, the first: the device takes the other one itself,
+	 * or works without.
 	 */
 	u32 (*read)(struct pci_virtual *f, u32 offset, unsigned size);
 	void (*write)(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size,
 		      u32 value);
-	/* after pci_virtual_again(), the lock held */
+	/* after pci_virtual_again(), the first lock held */
 	void (*go_on)(struct pci_virtual *f, struct vcpu *vcpu);
 	/*
-	 * CPUs of others write to its guest's memory, with the lock held, while its VM is not
-	 * paused
+	 * CPUs of others write to its guest's memory, with one of the locks held, while its VM is
+	 * not paused
 	 */
 	bool others;
 	/*
-	 * guards all that changes of it, and of the device; others may share it. NULL: one of its
-	 * own
+	 * In this order. The first is held for an access, and for the work that it begins: who has
+	 * it may take another device's second one, one at a time. The second guards what CPUs of
+	 * other VMs use of the device, who take it without the first: registers, messages, the
+	 * queues that they fill. Who has it takes no device's lock. What both guard changes under
+	 * both, and may be read under either.
 	 */
-	struct spinlock *lock;
+	struct spinlock lock;
+	struct spinlock others_lock;
 	/* pci_virtual.c's, from there on. */
 	struct vm *vm;
 	struct pci_virtual *next; /* with the index before its own */
@@ -63,8 +68,6 @@ struct pci_virtual {
 	/* devices on the bus are numbered by that; where a capability is that is a window */
 	unsigned index;
 	unsigned window;
-
-	struct spinlock own_lock;
 	/* MSI-X: pending bits by vector; by vector address, upper address, data, control. */
 	u32 config[PCI_STANDARD_END / 4];
 	u32 writable[PCI_STANDARD_END / 4];
@@ -81,7 +84,10 @@ int pci_virtual_add(struct vm *vm, struct pci_virtual *f);
  * has. 0 or -errno, printed.
  */
 int pci_virtual_place(struct vm *vm);
-/* Sends the guest's message n, or keeps it while that is masked. The lock is held; from any CPU. */
+/*
+ * Sends the guest's message n, or keeps it while that is masked. The second lock is held; from any
+ * CPU.
+ */
 void pci_virtual_interrupt(struct pci_virtual *f, unsigned n);
 /*
  * Waits for who has seen the VM before it was paused, and still writes to its memory for a device.

@@ -89,9 +89,10 @@ int net_join(struct net_segment *s, struct net_port *p)
 
 	if (s->taken && !s->port[i]->vlans != !p->vlans)
 		return -EINVAL;
-	if (!~s->taken)
+	for (i = 0; i < NET_PORTS && s->port[i];)
+		i++;
+	if (i == NET_PORTS)
 		return -ENOSPC;
-	i = (unsigned)__builtin_ctzll(~s->taken);
 	p->index = i;
 	p->next = 0;
 	*link_to(s, p, 0) = (u8)(i + 1);
@@ -103,16 +104,23 @@ int net_join(struct net_segment *s, struct net_port *p)
 	return 0;
 }
 
-void net_leave(struct net_segment *s, struct net_port *p)
+bool net_hide(struct net_segment *s, struct net_port *p)
 {
-	if (s->port[p->index] != p)
-		return;
+	if (s->port[p->index] != p || !(s->taken & BIT(p->index)))
+		return false;
 	*link_to(s, p, p->index + 1) = p->next;
-	s->port[p->index] = NULL;
 	s->taken &= ~BIT(p->index);
 	s->learning &= ~BIT(p->index);
 	s->mirrors &= ~BIT(p->index);
 	s->bridges -= p->learned != NULL;
+	return true;
+}
+
+void net_leave(struct net_segment *s, struct net_port *p)
+{
+	net_hide(s, p);
+	if (s->port[p->index] == p)
+		s->port[p->index] = NULL;
 }
 
 /* If there is room in its set: who lives there stays. */
@@ -153,21 +161,17 @@ struct net_port *net_owner(const struct net_segment *s, u64 to, u16 vlan)
 	return to & GROUP ? NULL : bridge_of(s, key_of(to, vlan));
 }
 
-struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to,
-			  u16 vlan, const struct net_port *owner, unsigned *at)
+u64 net_receivers(const struct net_segment *s, const struct net_port *from, u64 to, u16 vlan)
 {
+	const struct net_port *owner = net_owner(s, to, vlan);
 	u64 set = to & GROUP ? s->taken : s->learning;
 
-	if (from->mirror || *at >= NET_PORTS)
-		return NULL;
-	set = (owner ? BIT(owner->index) : set) | s->mirrors;
-	for (set &= ~BIT(from->index) & ~0ull << *at; set; set &= set - 1) {
-		struct net_port *p = s->port[__builtin_ctzll(set)];
+	if (from->mirror)
+		return 0;
+	return ((owner ? BIT(owner->index) : set) | s->mirrors) & ~BIT(from->index);
+}
 
-		*at = p->index + 1;
-		if ((p->mirror || !(p->isolated && from->isolated)) && net_carries(p, vlan))
-			return p;
-	}
-	*at = NET_PORTS;
-	return NULL;
+bool net_gets(const struct net_port *p, const struct net_port *from, u16 vlan)
+{
+	return (p->mirror || !(p->isolated && from->isolated)) && net_carries(p, vlan);
 }

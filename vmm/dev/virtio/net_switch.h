@@ -4,7 +4,7 @@
  * one address, and sends from no other, but for a bridge's, which learns those behind it (IEEE
  * 802.1D, 7.7 to 7.9), in each VLAN for itself. All ports have some VLANs, or none of them knows
  * any: then all frames are of VLAN 0. MAC addresses are numbers, the first byte in bits 7:0. All
- * calls under the segment's lock, which is its user's.
+ * calls but net_gets() under the segment's lock, which is its user's.
  */
 #ifndef VMM_NET_SWITCH_H
 #define VMM_NET_SWITCH_H
@@ -54,7 +54,12 @@ struct net_segment {
 
 /* 0; -ENOSPC: all ports are taken; -EINVAL: it has VLANs, and the others have none, or not. */
 int net_join(struct net_segment *s, struct net_port *p);
-/* Forgets the port, if it has joined, and with it what was learned behind it. */
+/*
+ * From now on nobody finds the port, and what was learned behind it is forgotten; its index stays
+ * its own. False: it has not joined.
+ */
+bool net_hide(struct net_segment *s, struct net_port *p);
+/* Hides the port, if it has joined, and gives its index back. */
 void net_leave(struct net_segment *s, struct net_port *p);
 /* Has the port, of those that know VLANs, this one? */
 bool net_has_vlan(const struct net_port *p, unsigned vlan);
@@ -75,12 +80,12 @@ bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u16 vlan, u32
  */
 struct net_port *net_owner(const struct net_segment *s, u64 to, u16 vlan);
 /*
- * The next port that gets a frame of this VLAN which came in by `from`, to this address,
- * net_owner()'s; NULL: no further. One that nobody is known to have is behind a bridge, or nowhere:
- * no other port gets it. *at is 0 at first and says between the calls how far it is, though ports
- * come and go.
+ * Who may get a frame of this VLAN which came in by `from`, to this address: bits by index, each to
+ * be asked by net_gets(). An address that nobody is known to have is behind a bridge, or nowhere:
+ * no other port gets it.
  */
-struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to,
-			  u16 vlan, const struct net_port *owner, unsigned *at);
+u64 net_receivers(const struct net_segment *s, const struct net_port *from, u64 to, u16 vlan);
+/* By what does not change while the ports are there. */
+bool net_gets(const struct net_port *p, const struct net_port *from, u16 vlan);
 
 #endif

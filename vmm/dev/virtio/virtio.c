@@ -80,21 +80,40 @@ static void lost(void *vm)
 
 /* ---- for the devices ------------------------------------------------------------------ */
 
-void virtio_interrupt(struct virtio *v, unsigned queue)
+static void interrupt(struct virtio *v, unsigned queue)
 {
-	if (!virtq_interrupts(&v->queue[queue]))
-		return;
 	v->isr |= 1;
 	if (v->queue[queue].vector != VIRTIO_NO_VECTOR)
 		pci_virtual_interrupt(&v->pci, v->queue[queue].vector);
 }
 
-/* 2.1.2: nothing more is done before a reset. */
+void virtio_interrupt(struct virtio *v, unsigned queue)
+{
+	if (!virtq_interrupts(&v->queue[queue]))
+		return;
+	spin_lock(&v->pci.others_lock);
+	interrupt(v, queue);
+	spin_unlock(&v->pci.others_lock);
+}
+
+void virtio_interrupt_by_other(struct virtio *v, unsigned queue)
+{
+	if (virtq_interrupts(&v->queue[queue]))
+		interrupt(v, queue);
+}
+
+/* With the first lock only: another CPU may break it just now. */
+static u8 status(const struct virtio *v)
+{
+	return __atomic_load_n(&v->status, __ATOMIC_RELAXED);
+}
+
+/* 2.1.2: nothing more is done before a reset. The second lock is held. */
 static void broken(struct virtio *v)
 {
 	if (v->status & STATUS_NEEDS_RESET)
 		return;
-	v->status |= STATUS_NEEDS_RESET;
+	__atomic_store_n(&v->status, v->status | STATUS_NEEDS_RESET, __ATOMIC_RELAXED);
 	vm_log(v->pci.vm,
 	       "virtio device %u: its driver broke a queue: it stands still until it is reset",
 	       v->pci.index);
@@ -105,7 +124,7 @@ static void broken(struct virtio *v)
 
 bool virtio_runs(const struct virtio *v, unsigned queue)
 {
-	return v->status & STATUS_DRIVER_OK && queue < v->nr_queues && v->queue[queue].enabled &&
+	return status(v) & STATUS_DRIVER_OK && queue < v->nr_queues && v->queue[queue].enabled &&
 	       pci_virtual_is_master(&v->pci);
 }
 
@@ -116,9 +135,21 @@ bool virtio_others_may(const struct virtio *v, unsigned queue)
 
 bool virtio_next(struct virtio *v, unsigned queue)
 {
-	int got = v->status & STATUS_NEEDS_RESET ? 0 : virtq_next(&v->queue[queue], &v->chain);
+	int got = status(v) & STATUS_NEEDS_RESET ? 0 : virtq_next(&v->queue[queue], &v->chain);
 
-	if (got < 0)
+	if (unlikely(got < 0)) {
+		spin_lock(&v->pci.others_lock);
+		broken(v);
+		spin_unlock(&v->pci.others_lock);
+	}
+	return got > 0;
+}
+
+bool virtio_more(struct virtio *v, unsigned queue, struct virtq_chain *chain)
+{
+	int got = v->status & STATUS_NEEDS_RESET ? 0 : virtq_more(&v->queue[queue], chain);
+
+	if (unlikely(got < 0))
 		broken(v);
 	return got > 0;
 }
@@ -372,10 +403,13 @@ static void bar_write(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsi
 {
 	struct virtio *v = container_of(f, struct virtio, pci);
 
-	if (offset / AREA == AREA_NOTIFY)
+	if (offset / AREA == AREA_NOTIFY) {
 		run(v, vcpu, offset % AREA / NOTIFY_STEP);
-	else if (offset < sizeof(struct common))
+	} else if (offset < sizeof(struct common)) {
+		spin_lock(&f->others_lock);
 		write_common(v, offset, size, value);
+		spin_unlock(&f->others_lock);
+	}
 }
 
 int virtio_add(struct vm *vm, struct virtio *v, u32 class_code)

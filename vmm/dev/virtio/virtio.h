@@ -28,13 +28,14 @@ struct virtio {
 	u64 features; /* beside those of the transport */
 	/*
 	 * Works on a queue that is enabled, for the driver has notified; does a bounded amount. The
-	 * lock is held. True: there is more of it. It gives back by virtq_done() and ends with
-	 * virtio_interrupt().
+	 * function's first lock is held, here and where nothing else is said. True: there is more
+	 * of it. It gives back by virtq_done() and ends with virtio_interrupt().
 	 */
 	bool (*run)(struct virtio *v, unsigned queue);
 	/* Need it not be notified of what the queue is offered? NULL: it need. */
 	bool (*quiet)(const struct virtio *v, unsigned queue);
-	void (*reset)(struct virtio *v); /* forgets what it has of the queues; NULL: nothing */
+	/* forgets what it has of the queues; NULL: nothing; both locks are held */
+	void (*reset)(struct virtio *v);
 	/* The transport's. */
 	u64 accepted;
 	u32 feature_select[2]; /* of the device's, of the driver's */
@@ -56,8 +57,8 @@ int virtio_add(struct vm *vm, struct virtio *v, u32 class_code);
 bool virtio_runs(const struct virtio *v, unsigned queue);
 /*
  * And may a CPU that is not of its vCPU in an exit, for another VM's frame or what was typed? Not
- * while its VM is paused: then its memory stays as it is. The lock is held (pci_virtual_settle()),
- * and the device says `others`.
+ * while its VM is paused: then its memory stays as it is. One of the locks is held
+ * (pci_virtual_settle()), and the device says `others`.
  */
 bool virtio_others_may(const struct virtio *v, unsigned queue);
 /*
@@ -66,12 +67,21 @@ bool virtio_others_may(const struct virtio *v, unsigned queue);
  */
 bool virtio_next(struct virtio *v, unsigned queue);
 /*
+ * The same of a queue that another VM's CPU fills, with the second lock held: its pieces are put
+ * behind those in the list.
+ */
+bool virtio_more(struct virtio *v, unsigned queue, struct virtq_chain *chain);
+/*
  * Enough has been done at once: this vCPU goes on with the queue, as pci_virtual_again() says. The
  * lock is held.
  */
 void virtio_again(struct virtio *v, struct vcpu *vcpu, unsigned queue);
-/* Tells the driver, if it wants to know, what was given back. */
+/*
+ * Tells the driver, if it wants to know, what was given back. The other: with the second lock held,
+ * as after virtio_more().
+ */
 void virtio_interrupt(struct virtio *v, unsigned queue);
+void virtio_interrupt_by_other(struct virtio *v, unsigned queue);
 /* Where byte `at` is of what the device reads, or writes, in the chain. */
 struct place virtio_place(const struct virtio *v, bool writable, u64 at);
 /*

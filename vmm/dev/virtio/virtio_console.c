@@ -116,11 +116,11 @@ static void tx_room(struct second_console *second)
 	struct console *c = container_of(second, struct console, second);
 	struct virtio *v = &c->virtio;
 
-	spin_lock(v->pci.lock);
+	spin_lock(&v->pci.lock);
 	flush(c);
 	if (c->live && virtio_others_may(v, QUEUE_OUTPUT) && take_output(c))
 		virtio_again(v, v->pci.vm->vcpus[0], QUEUE_OUTPUT);
-	spin_unlock(v->pci.lock);
+	spin_unlock(&v->pci.lock);
 }
 
 /* ---- input ------------------------------------------------------------------------------ */
@@ -164,14 +164,14 @@ static bool rx(struct second_console *second, u8 byte)
 	struct ring *r = &c->input;
 	bool mine;
 
-	spin_lock(v->pci.lock);
+	spin_lock(&v->pci.lock);
 	mine = c->live && c->ready && virtio_runs(v, QUEUE_INPUT);
 	/* One that does not take it loses it, as with the UART. */
 	if (mine && r->count < INPUT) {
 		c->in[(r->head + r->count++) % INPUT] = byte;
 		virtio_again(v, v->pci.vm->vcpus[0], QUEUE_INPUT);
 	}
-	spin_unlock(v->pci.lock);
+	spin_unlock(&v->pci.lock);
 	return mine;
 }
 
@@ -230,9 +230,9 @@ static void set_live(struct vcpu *vcpu, struct console *c, bool live)
 {
 	if (!c || vcpu->id != 0)
 		return;
-	spin_lock(c->virtio.pci.lock);
+	spin_lock(&c->virtio.pci.lock);
 	c->live = live;
-	spin_unlock(c->virtio.pci.lock);
+	spin_unlock(&c->virtio.pci.lock);
 }
 
 static void console_vcpu_start(struct vcpu *vcpu, void *instance)
@@ -252,12 +252,12 @@ static void console_vcpu_pause(struct vcpu *vcpu, void *instance, bool paused)
 
 	if (!c || vcpu->id != 0 || paused)
 		return;
-	spin_lock(c->virtio.pci.lock);
+	spin_lock(&c->virtio.pci.lock);
 	if (c->ready && virtio_runs(&c->virtio, QUEUE_INPUT))
 		give_input(c);
 	if (virtio_runs(&c->virtio, QUEUE_OUTPUT) && take_output(c))
 		virtio_again(&c->virtio, vcpu, QUEUE_OUTPUT);
-	spin_unlock(c->virtio.pci.lock);
+	spin_unlock(&c->virtio.pci.lock);
 }
 
 static const struct vdev console_vdev = {

@@ -17,7 +17,7 @@
 #define CLASS_ETHERNET 0x020000u
 #define LINK_UP 1
 #define QUEUE_SIZE 1024 /* a TCP stream fills it with as much as a window holds */
-#define COMMANDS_MAX 8u /* with the segment's lock held: a driver waits for each */
+#define COMMANDS_MAX 8u /* in one go: a driver waits for each */
 
 static_assert(VM_MTU_MAX <= NET_MTU_MAX && VM_VLAN_MAX < NET_VLANS, "what a VM file may say");
 
@@ -107,7 +107,7 @@ static u8 obey(struct port *p, const struct command *c, u64 size)
 	if (!(p->virtio.accepted & NET_MQ) || size != sizeof(*c) || c->class != CLASS_MQ ||
 	    c->command != MQ_PAIRS_SET || !c->pairs || c->pairs > p->config.max_pairs)
 		return ACK_ERROR;
-	p->pairs = c->pairs;
+	__atomic_store_n(&p->pairs, c->pairs, __ATOMIC_RELAXED);
 	return ACK_OK;
 }
 
@@ -227,7 +227,6 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	p->config.status = LINK_UP;
 	p->config.max_pairs = vm->nr_vcpus < NET_PAIRS ? 1 : NET_PAIRS;
 	p->config.mtu = (u16)vm_config_mtu(c);
-	v->pci.lock = &p->segment->lock;
 	v->pci.others = true;
 	v->type = TYPE_NET;
 	v->nr_queues = 2u * p->config.max_pairs + 1;
@@ -268,6 +267,40 @@ static int net_create(struct vm *vm, void **instance)
 	return err;
 }
 
+/* Has somebody looked the port up? The segment's lock is held. */
+static bool is_held(const struct lan *s, unsigned index)
+{
+	for (unsigned i = 0; i < NET_PORTS; i++) {
+		const struct net_port *p = s->net.port[i];
+
+		if (p &&
+		    __atomic_load_n(&container_of(p, struct port, net)->held, __ATOMIC_ACQUIRE) &
+			    BIT(index))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Nobody finds the port any more, and who has before is waited for: each does what it may do in one
+ * go, and no more.
+ */
+static void leave(struct port *p)
+{
+	struct lan *s = p->segment;
+	bool joined;
+
+	spin_lock(&s->lock);
+	joined = net_hide(&s->net, &p->net);
+	while (joined && is_held(s, p->net.index)) {
+		spin_unlock(&s->lock);
+		__builtin_ia32_pause();
+		spin_lock(&s->lock);
+	}
+	net_leave(&s->net, &p->net);
+	spin_unlock(&s->lock);
+}
+
 /* Before the VM's memory is anybody else's: from now on nobody has the port in hand. */
 static void net_destroy(struct vm *vm, void *instance)
 {
@@ -277,9 +310,7 @@ static void net_destroy(struct vm *vm, void *instance)
 		struct port *p = &all->port[i];
 
 		if (p->segment) {
-			spin_lock(&p->segment->lock);
-			net_leave(&p->segment->net, &p->net);
-			spin_unlock(&p->segment->lock);
+			leave(p);
 			put_segment(p->segment);
 		}
 		host_pages_free(p->net.learned, p->net.learned ? BRIDGE_PAGES : 0);
@@ -323,9 +354,9 @@ static void net_vcpu_stop(struct vcpu *vcpu, void *instance)
 	for (unsigned i = 0; all && i < all->count; i++) {
 		struct port *p = &all->port[i];
 
-		spin_lock(&p->segment->lock);
+		spin_lock(&p->virtio.pci.others_lock);
 		p->stopped = true;
-		spin_unlock(&p->segment->lock);
+		spin_unlock(&p->virtio.pci.others_lock);
 		if (IS_ENABLED(CONFIG_TELEMETRY) && vcpu->id == 0)
 			say(vcpu->vm, p);
 	}

@@ -51,45 +51,57 @@ struct net_list {
 };
 
 /*
- * A segment, while somebody is on it. Its lock is that of all functions on it: who sends has all
- * that he needs of the receivers, whose drivers may reset them at any time, and two that send to
- * each other do not wait for each other.
+ * A segment, while somebody is on it. Its lock is held for a look-up: who gets a frame. Who sends
+ * has his function's first lock (pci_virtual.h); with that he takes the segment's for the look-up
+ * of a frame and gives it back, then for each receiver in turn the second lock of that one's
+ * function, while the frame is put into its queue. Behind neither of these is another one of a
+ * segment or a function taken, so nobody waits in a circle; and who waits does so for one look-up,
+ * or one frame, of each that came before.
+ *
+ * A port that was looked up stays until the sender's batch is done: `held` says so, and who takes
+ * it away hides it first, then waits for those who hold it (net_destroy()).
  */
 struct lan {
 	struct lan *next; /* guarded by the list's lock */
 	unsigned members; /* likewise */
 	char name[VM_SEGMENT_MAX + 1];
-	struct spinlock lock; /* guards all below, and the ports */
+	struct spinlock lock; /* guards all below, and what of the ports is net_switch.h's */
 	struct net_segment net;
-	u64 touched; /* ports, by index, that have got frames and no interrupt yet */
-	/* The frame in hand: its header, its first bytes, copied; the rest at the sender's. */
-	struct net_list frame;
-	/* where it goes to: the receiver's chains, one behind another */
-	struct net_list room;
-	u8 made[NET_FRAME_MAX]; /* one that is worked on */
 };
 
+/* What is guarded by its function's first lock, but for what is said. */
 struct port {
 	struct virtio virtio;
 	struct net_port net;
 	struct net_config config;
 	struct lan *segment; /* NULL: not on it */
 	unsigned number; /* of the VM's interfaces */
-	bool stopped; /* a vCPU has left: no more interrupts */
-	u16 pairs; /* that the driver uses */
+	bool stopped; /* a vCPU has left: no more interrupts; by the second lock */
+	u16 pairs; /* that the driver uses; others read it */
 	struct net_hand {
 		bool counted;
 		unsigned at; /* how far it has come among the ports, */
 		u32 piece; /* and to the next of them, if it is cut */
 	} hand[NET_PAIRS]; /* by pair: the frame in hand */
-	u8 pair_of[NET_FLOWS]; /* by which the driver has sent last, by net_flow() */
-	struct net_counts counts;
+	/* by which pair the driver has sent last, by net_flow(); others read it */
+	u8 pair_of[NET_FLOWS];
+	struct net_counts counts; /* `got` and its drops: by the second lock */
 	u8 vlans[NET_VLANS / 8]; /* net's, if it knows any */
+	/*
+	 * Ports by index: those that it has looked up in this batch; set under the segment's lock,
+	 * cleared without. And those that have got something, and no interrupt yet.
+	 */
+	u64 held;
+	u64 touched;
+	/* The frame in hand: its header, its first bytes, copied; the rest at the sender's. */
+	struct net_list frame;
+	struct virtq_chain room; /* where it goes to: the receiver's chains, one behind another */
+	u8 made[NET_FRAME_MAX]; /* one that is worked on */
 };
 
 /*
  * virtio_net_send.c: sends what the driver has offered in a queue; true: there is more. Under the
- * segment's lock.
+ * first lock of its function.
  */
 bool net_transmit(struct port *p, unsigned queue);
 

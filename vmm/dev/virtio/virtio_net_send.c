@@ -2,12 +2,31 @@
 /*
  * Frames on their way (virtio 1.2, 5.1.6): who sends copies, on its own CPU, from its guest's
  * memory. The first bytes and the header are copied once, judged, and handed on as they were
- * judged.
+ * judged. Who holds which lock meanwhile: virtio_net.h.
  */
 #include <margay/string.h>
 
 #include "vmm/dev/virtio/net_vlan.h"
 #include "vmm/dev/virtio/virtio_net_send.h"
+
+/* Appends what is behind the place. False: it is more than there is room for. */
+static bool append(struct net_list *l, struct place from)
+{
+	for (; from.piece < from.end; from.piece++) {
+		const struct piece *p = from.piece;
+
+		if (from.at >= p->size) {
+			from.at -= p->size;
+			continue;
+		}
+		if (l->count == NET_PIECES)
+			return false;
+		l->piece[l->count++] =
+			(struct piece){ p->at ? p->at + from.at : NULL, p->size - from.at };
+		from.at = 0;
+	}
+	return true;
+}
 
 /* Has the driver accepted what it asks for? */
 static bool may_ask(const struct port *p, const struct net_header *h)
@@ -31,7 +50,7 @@ static bool drop(struct port *p, enum net_drop why)
 static bool take(struct port *p, struct frame *f)
 {
 	struct virtio *v = &p->virtio;
-	struct net_list *list = &p->segment->frame;
+	struct net_list *list = &p->frame;
 	struct place at = virtio_place(v, false, 0);
 	u64 all = virtio_bytes(v, false);
 	enum net_verdict verdict;
@@ -46,7 +65,7 @@ static bool take(struct port *p, struct frame *f)
 	f->vlan = 0;
 	list->count = 2;
 	if (!virtio_get(v, &at, &f->header, sizeof(f->header)) ||
-	    !virtio_get(v, &at, f->head, f->head_size) || !net_append(list, at) ||
+	    !virtio_get(v, &at, f->head, f->head_size) || !append(list, at) ||
 	    !may_ask(p, &f->header))
 		return drop(p, NET_DROP_MALFORMED);
 	verdict = net_judge(&f->header, f->head, f->head_size, f->size, p->config.mtu, &f->large);
@@ -68,17 +87,29 @@ static u64 mac_at(const u8 *p)
 }
 
 /*
- * Asked anew each time that a frame goes on: the guest may have put another in its place meanwhile.
+ * Who may get the frame in hand: bits by index, of ports that stay until the batch is done. False:
+ * it may not come from there. Asked anew each time that a frame goes on: the guest may have put
+ * another in its place meanwhile.
  */
-static bool may_come(struct port *p, const struct frame *f)
+static bool look_up(struct port *p, const struct frame *f, u64 *to, struct hold *h)
 {
-	return net_admit(&p->segment->net, &p->net, mac_at(f->head + 6), f->vlan,
-			 (u32)(host_tsc() / (host_tsc_khz() * 1000)));
+	u32 now = (u32)(host_tsc() / (host_tsc_khz() * 1000));
+	struct lan *s = p->segment;
+	bool may;
+
+	spin_lock(&s->lock);
+	h->done += 2 * s->net.bridges * COST_BRIDGE;
+	may = net_admit(&s->net, &p->net, mac_at(f->head + 6), f->vlan, now);
+	*to = may ? net_receivers(&s->net, &p->net, mac_at(f->head), f->vlan) : 0;
+	__atomic_store_n(&p->held, p->held | *to, __ATOMIC_RELAXED);
+	spin_unlock(&s->lock);
+	return may;
 }
 
 static void count(struct port *p, unsigned pair, const struct frame *f)
 {
-	p->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS] = (u8)pair;
+	__atomic_store_n(&p->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS], (u8)pair,
+			 __ATOMIC_RELAXED);
 	p->counts.sent.frames++;
 	p->counts.sent.bytes += f->size;
 	p->counts.sent.large += f->header.gso_type != NET_GSO_NONE;
@@ -98,58 +129,90 @@ static void change_tag(const struct frame *f, struct frame *out)
 	out->size = t.size;
 }
 
+/* Takes a receiver's lock. How long others that had it kept us waiting, in cycles. */
+static u32 lock_receiver(struct spinlock *l)
+{
+	u64 from;
+
+	if (spin_trylock(l))
+		return 0;
+	from = host_tsc();
+	spin_lock(l);
+	return (u32)MIN(host_tsc() - from, (u64)WORK_MAX);
+}
+
+/* To one port. False: it, or the rest of it, must wait. */
+static bool forward_to(struct port *to, const struct frame *f, u32 *piece, struct hold *h)
+{
+	struct frame changed;
+	u32 waited;
+	bool done;
+
+	if (!net_gets(&to->net, &f->from->net, f->vlan))
+		return true;
+	if (f->vlan && net_tags(&to->net, f->vlan) != net_is_tagged(f->head)) {
+		h->done += COST_TAG;
+		change_tag(f, &changed);
+		f = &changed;
+	}
+	waited = lock_receiver(&to->virtio.pci.others_lock);
+	done = net_deliver(to, f, piece, h);
+	spin_unlock(&to->virtio.pci.others_lock);
+	/* Behind the frame, which has waited already: the next ones have so much less time. */
+	h->done += waited;
+	return done;
+}
+
+static struct port *port_at(const struct port *p, unsigned index)
+{
+	return container_of(p->segment->net.port[index], struct port, net);
+}
+
 /*
  * The frame in hand, to one port after the other. False: so much has been done that the rest must
  * wait.
  */
 static bool forward(struct port *p, unsigned pair, const struct frame *f, struct hold *h)
 {
-	struct net_segment *net = &p->segment->net;
 	struct net_hand *hand = &p->hand[pair];
-	const u64 mac = mac_at(f->head);
-	const struct net_port *owner;
-	struct net_port *to;
-	struct frame changed;
+	u64 to;
 
-	h->done += 2 * net->bridges * COST_BRIDGE;
-	if (!may_come(p, f)) {
+	if (!look_up(p, f, &to, h)) {
 		drop(p, NET_DROP_ADDRESS);
 		return true;
 	}
 	if (!hand->counted)
 		count(p, pair, f);
 	hand->counted = true;
-	owner = net_owner(net, mac, f->vlan);
-	while ((to = net_next(net, &p->net, mac, f->vlan, owner, &hand->at))) {
-		const struct frame *as = f;
+	for (to &= ~0ull << hand->at; to; to &= to - 1) {
+		unsigned at = (unsigned)__builtin_ctzll(to);
 
-		if (f->vlan && net_tags(to, f->vlan) != net_is_tagged(f->head)) {
-			h->done += COST_TAG;
-			change_tag(f, &changed);
-			as = &changed;
-		}
-		if (!net_deliver(p->segment, container_of(to, struct port, net), as, &hand->piece,
-				 h)) {
-			--hand->at;
+		/* The one that has got some pieces may have gone meanwhile. */
+		hand->piece = at == hand->at ? hand->piece : 0;
+		hand->at = at;
+		if (!forward_to(port_at(p, at), f, &hand->piece, h))
 			return false;
-		}
-		hand->piece = 0;
 	}
 	return true;
 }
 
-static void interrupt_receivers(struct lan *s)
+/*
+ * The end of a batch: one interrupt for each queue that has got something, and nobody is held.
+ * Where a driver knows no pairs the control queue stands in one's place: that is its own CPU's.
+ */
+static void interrupt_receivers(struct port *p)
 {
-	for (; s->touched; s->touched &= s->touched - 1) {
-		struct net_port *p = s->net.port[__builtin_ctzll(s->touched)];
+	for (; p->touched; p->touched &= p->touched - 1) {
+		struct port *to = port_at(p, (unsigned)__builtin_ctzll(p->touched));
+		struct virtio *v = &to->virtio;
 
-		for (unsigned pair = 0; p && pair < NET_PAIRS; pair++) {
-			struct virtio *v = &container_of(p, struct port, net)->virtio;
-
-			if (virtio_runs(v, 2 * pair))
-				virtio_interrupt(v, 2 * pair);
-		}
+		spin_lock(&v->pci.others_lock);
+		for (unsigned pair = 0; !to->stopped && pair < NET_PAIRS; pair++)
+			if (v->quiet(v, 2 * pair) && virtio_runs(v, 2 * pair))
+				virtio_interrupt_by_other(v, 2 * pair);
+		spin_unlock(&v->pci.others_lock);
 	}
+	__atomic_store_n(&p->held, 0, __ATOMIC_RELEASE);
 }
 
 bool net_transmit(struct port *p, unsigned queue)
@@ -174,6 +237,6 @@ bool net_transmit(struct port *p, unsigned queue)
 		virtq_done(&v->queue[queue], v->chain.head, 0);
 	}
 	virtio_interrupt(v, queue);
-	interrupt_receivers(p->segment);
+	interrupt_receivers(p);
 	return more;
 }

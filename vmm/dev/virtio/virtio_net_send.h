@@ -9,10 +9,11 @@
 #include "vmm/dev/virtio/virtio_net.h"
 
 /*
- * What is done in one go, with the segment's lock held, and before the vCPU looks at what may keep
- * it from its guest: in instructions, about, as many as a plain frame of 64 KiB takes
+ * What is done in one go, before the vCPU looks at what may keep it from its guest, and at most
+ * while a receiver's lock is held: in instructions, about, as many as a plain frame of 64 KiB takes
  * (test_net_hold.c counts them). A piece of work begins if what it is expected to take is left, or
- * as the first; what a receiver's chains cost beyond that is known when they have been met.
+ * as the first; what a receiver's chains cost beyond that is known when they have been met. What
+ * others that had a receiver's lock kept us waiting counts, too, a cycle as an instruction.
  */
 #define WORK_MAX 24000u
 #define COST_COPY(bytes) ((u32)(bytes) / 8)
@@ -29,7 +30,7 @@ struct hold {
 	bool any; /* has begun */
 };
 
-/* What is judged of a frame; the rest is in the segment's list only. */
+/* What is judged of a frame; the rest is in the sender's list only. */
 struct frame {
 	struct net_header header;
 	struct net_large large;
@@ -47,9 +48,7 @@ static inline bool port_has(const struct port *p, u64 features)
 	return (p->virtio.accepted & features) == features;
 }
 
-/* Appends what is behind the place. False: it is more than there is room for. */
-bool net_append(struct net_list *l, struct place from);
-/* False: it, or the rest of it, must wait. */
-bool net_deliver(struct lan *s, struct port *to, const struct frame *f, u32 *piece, struct hold *h);
+/* Under the receiver's lock. False: it, or the rest of it, must wait. */
+bool net_deliver(struct port *to, const struct frame *f, u32 *piece, struct hold *h);
 
 #endif

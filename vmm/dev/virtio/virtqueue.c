@@ -218,7 +218,7 @@ u16 virtq_watch(struct virtq *q)
 	return load(q, &avail->index);
 }
 
-int virtq_next(struct virtq *q, struct virtq_chain *chain)
+int virtq_more(struct virtq *q, struct virtq_chain *chain)
 {
 	const struct avail *avail = q->avail;
 	u16 index = load(q, &avail->index);
@@ -230,12 +230,19 @@ int virtq_next(struct virtq *q, struct virtq_chain *chain)
 	if ((u16)(index - q->next_avail) > q->size)
 		return -EINVAL;
 	chain->head = load(q, &avail->ring[q->next_avail++ & (q->size - 1u)]);
-	chain->buffers = chain->count = chain->readable = 0;
+	chain->buffers = 0;
+	chain->readable = chain->count;
 	chain->bytes[0] = chain->bytes[1] = 0;
 	chain->too_long = chain->writes = false;
 	if (!q->is_lost && !walk(q, chain))
 		return 1;
 	return q->is_lost ? 0 : -EINVAL;
+}
+
+int virtq_next(struct virtq *q, struct virtq_chain *chain)
+{
+	chain->count = 0;
+	return virtq_more(q, chain);
 }
 
 void virtq_put_back(struct virtq *q, unsigned n)

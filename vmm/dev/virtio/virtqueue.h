@@ -2,7 +2,7 @@
 /*
  * Pure module: split virtqueues (virtio 1.2, 2.7) as the device sees them. The driver is hostile
  * and may change its memory at any time: what is judged is a copy, read once. One pass over a chain
- * makes it a list of host addresses, by which devices copy. All calls under the device's lock.
+ * makes it a list of host addresses, by which devices copy. All calls of a queue under one lock.
  */
 #ifndef VMM_VIRTQUEUE_H
 #define VMM_VIRTQUEUE_H
@@ -73,6 +73,11 @@ int virtq_enable(struct virtq *q, virtq_ram *ram, virtq_lost *lost, void *guest)
  * or the chain is broken.
  */
 int virtq_next(struct virtq *q, struct virtq_chain *chain);
+/*
+ * The same, its pieces behind those that are in the list: `count` and `readable` count all, the
+ * rest is of this one.
+ */
+int virtq_more(struct virtq *q, struct virtq_chain *chain);
 /* The driver's index: how many it has ever offered, modulo 2^16. It will notify of the next one. */
 u16 virtq_watch(struct virtq *q);
 /* The last n of virtq_next() shall come once more. */
