@@ -15,18 +15,12 @@ import shutil
 
 import client_json
 import deb_package
-import debian_guest
-import disk
-import node
+import debian_management
 import pytest
 import tiny
 
 pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debian")]
-CLOUD = os.path.join(node.GUEST, "debian-cloud")
 WANTED = "/etc/margay/wanted"
-MANAGEMENT = {"name": "management", "kernel": "kernel", "initrd": "initrd", "cmdline": "console=ttyS0 root=/dev/nvme0n1 ro",
-              "memory": "1G", "memory_map": "identity", "cpus": "0-0", "pci": "00:06.0", "disk": "brought", "control": "yes",
-              "control_may": "create, destroy, console, cpus:1-2, memory:512M", "on_crash": "restart"}
 VM = "name = %s\nkernel = halts\nmemory = 32M\ncpus = %s\ncmdline = machine=qemu mode=part\n"
 VMS = {"a": VM % ("a", "1-1"), "b": VM % ("b", "2-2")}
 BAD = "name = bad\nkernel = halts\nmemory = 32M\ncpu = 1-1\n"
@@ -34,7 +28,7 @@ SAID_OF_BAD = "bad.conf:4: unknown key 'cpu'"
 
 
 def brought(directory):
-    """A disk with the packages and the folder that is wanted, and the bad file, which is not in it yet."""
+    """A folder with the packages and the one that is wanted, and the bad file, which is not in it yet."""
     folder = os.path.join(directory, "brought")
     images = os.path.join(folder, "wanted", "images")
     os.makedirs(images)
@@ -45,49 +39,10 @@ def brought(directory):
         with open(os.path.join(folder, name + ".conf"), "w", encoding="ascii") as f:
             f.write(text)
     shutil.copy(tiny.elf("behave"), os.path.join(images, "halts"))
-    image = os.path.join(directory, "brought.img")
-    disk.run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", folder, image, "32M")
-    return image
+    return folder
 
 
-class Machine:
-    """Its disk is that of the management VM, and keeps what was written when it is switched off and on."""
-
-    def __init__(self, directory):
-        root = os.path.join(directory, "root.img")
-        disk.run("cp", "--sparse=always", os.path.join(CLOUD, "root.img"), root)
-        self.disk = ["-drive", "if=none,id=root,format=raw,file=" + root, "-device", "nvme,drive=root,serial=margay,addr=6"]
-        self.modules = {"kernel": os.path.join(CLOUD, "vmlinuz"), "initrd": os.path.join(CLOUD, "initrd"),
-                        "brought": brought(directory)}
-        text = "".join("%s = %s\n" % line for line in MANAGEMENT.items())
-        self.iso = node.margay_iso("wanted", {"management.conf": text}, self.modules)
-
-    def on(self, name):
-        return node.start("wanted-" + name, "qemu", self.iso, cpus=3, memory="2G", extra=self.disk,
-                          timeout=60 * debian_guest.MINUTES)
-
-
-class Management:
-    """What is typed in the management VM. What it says is read when it is over: the node's own lines come in between."""
-
-    def __init__(self, running):
-        self.console = debian_guest.Console(running)
-
-    def say(self, command):
-        """(its status, what it says)"""
-        self.console.do("{ %s; } >/tmp/said 2>&1; echo $? >/tmp/status" % command)
-        return int(self.console.do("cat /tmp/status")), self.console.do("cat /tmp/said").replace("\r", "")
-
-    def good(self, command):
-        status, said = self.say(command)
-        assert status == 0, (command, status, said)
-        return said
-
-    def vms(self):
-        """{name: (its state, how often it has started)} without the management VM."""
-        vms = client_json.judge(self.good("margay --json list"), "list")
-        return {vm["name"]: (vm["state"], vm["starts"]) for vm in vms if not vm["commands"]}
-
+class Wanted(debian_management.Management):
     def changes(self):
         """What has changed the node up to now: its events, but for what VMs do by themselves, and what was asked of it."""
         events = [(event["number"], event["event"]) for event in client_json.judge(self.good("margay --json events"), "events")]
@@ -138,9 +93,9 @@ def check_restored(management, starts):
 
 
 def test_wanted(tmp_path):
-    machine = Machine(str(tmp_path))
+    machine = debian_management.Machine(str(tmp_path), "wanted", brought(str(tmp_path)))
     with machine.on("begin") as running:
-        management = Management(running)
+        management = Wanted(running)
         install(management)
         check_apply(management)
         check_bad_file(management)
@@ -152,5 +107,5 @@ def test_wanted(tmp_path):
         # As by its power: nothing of the node's memory is there any more, and no system was told.
         running.close()
     with machine.on("again") as running:
-        management = Management(running)
+        management = Wanted(running)
         check_restored(management, {"a": 1, "b": 1})
