@@ -7,13 +7,15 @@
  * A guest that does what an operator has to cope with: mode=hang stops with
  * interrupts off, three calls deep; mode=flood prints for ever; mode=part
  * leaves a line unfinished and waits; mode=tick counts its timer interrupts
- * for ever, and mode=mwait, too, but sleeps in MWAIT, with period=0 until
- * something else ends that; mode=mce says what its machine checks tell, and
- * goes on, and mode=touch reads at=ADDRESS without end, and with mce=1 until a
- * machine check tells that this is lost; mode=nmi hangs, and says what NMIs
- * come at LINT1; mode=crash dies of a triple fault; mode=reset pulses the keyboard
- * controller's reset line; mode=keys says what is typed; mode=wild says lines
- * that a terminal would obey, and waits; mode=once says one line and ends.
+ * for ever, and says every=50 of them, with slow=1 behind an access that no
+ * short way emulates, and mode=mwait, too, but sleeps in MWAIT, with period=0
+ * until something else ends that; mode=mce says what its
+ * machine checks tell, and goes on, and mode=touch reads at=ADDRESS without
+ * end, and with mce=1 until a machine check tells that this is lost; mode=nmi
+ * hangs, and says what NMIs come at LINT1; mode=crash dies of a triple fault;
+ * mode=reset pulses the keyboard controller's reset line; mode=keys says what
+ * is typed; mode=wild says lines that a terminal would obey, and waits;
+ * mode=once says one line and ends.
  */
 #include "apic.h"
 #include "tiny.h"
@@ -45,6 +47,9 @@ static void sleep(bool by_mwait)
 
 static void tick(bool by_mwait)
 {
+	u64 every = option_number("every", 50);
+	bool slow = option_number("slow", 0);
+
 	period = (u32)option_number("period", PERIOD);
 	apic_enable();
 	trap_handlers[VECTOR] = on_tick;
@@ -58,8 +63,11 @@ static void tick(bool by_mwait)
 	}
 	for (u64 said = 0;;) {
 		sleep(by_mwait);
-		if (ticks - said >= 50) {
+		if (ticks - said >= every) {
 			said = ticks;
+			if (slow)
+				asm volatile("orl $0, %0"
+					     : "+m"(*(volatile u32 *)(LAPIC_BASE + APIC_TPR)));
 			print("behave: ticks=%lu", said);
 		}
 	}

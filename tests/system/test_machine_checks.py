@@ -184,7 +184,7 @@ def region_of(gdb, function):
 def test_access_of_the_hypervisor(tmp_path):
     """It reads the code of a guest's, whose page is lost: the access fails, that VM is over, the other and the node go on. gdb
     holds the CPU there. At any other instruction the same error ends the node: test_fatal."""
-    vms = {"a.conf": vm("a", "tick", cpus="1-1"), "b.conf": vm("b", "tick", cpus="2-2")}
+    vms = {"a.conf": vm("a", "tick slow=1", cpus="1-1"), "b.conf": vm("b", "tick slow=1", cpus="2-2")}
     line = os.path.join(tmp_path, "gdb")
     extra = qemu_monitor.arguments(tmp_path) + ["-gdb", "unix:%s,server=on,wait=off" % line]
     with start("mce-access", "qemu", vms, 3, extra=extra) as running:
